@@ -1,7 +1,6 @@
-"""Modules in both wheels: each wheel has a copy of this folder, and the tree has links to it.
+"""Modules of both packages: a wheel has a copy of this folder, and the repository has links to it.
 
-It imports neither `equipoise` nor `equipoise_matching`, and its own modules relatively. In reading
-order:
+These modules import neither `equipoise` nor `equipoise_matching`. In reading order:
 
 - ``errors``: the error that a user can correct, with its hint and its exit status
 - ``spelling``: how messages name an option, on the command line and in Python

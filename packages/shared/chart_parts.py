@@ -16,25 +16,24 @@ Position = TypeVar("Position", alt.X, alt.Y)
 LABEL_LIMIT = 220
 """Maximum width of a name of a row, in pixels."""
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Character that XML 1.0 (§2.2) excludes. If a name has one, vl-convert aborts the process."""
+"""Characters that XML 1.0 (§2.2) excludes; they would make vl-convert abort the process."""
 
 
 class Picture(alt.LayerChart):
     """A chart that notebooks show as a picture, without a network.
 
-    By default, altair shows a chart with a script that loads Vega from a network. A renderer that
-    the user chose is used instead of the picture.
+    By default, altair's charts load a script from a network. If the user chose a renderer of
+    altair, this renderer is used.
     """
 
     def _repr_mimebundle_(self, *_: Any, **options: Any) -> Any:
-        """Return the pictures for a notebook."""
         if alt.renderers.active != "default":
             return super()._repr_mimebundle_(**options)
         return notebook_pictures(self.to_dict(validate=False))
 
 
 def chart_of(rows: Sequence[Mapping[str, Any]]) -> alt.Chart:
-    """Return a chart over rows, which it contains."""
+    """Return a chart that contains its rows."""
     return alt.Chart(alt.InlineData(values=[dict(row) for row in rows]))
 
 
@@ -45,9 +44,9 @@ def layer(rows: Sequence[Mapping[str, Any]], mark: alt.MarkDef, **channels: Any)
 
 
 def labels(rows: Sequence[Mapping[str, Any]], text: str, **encoding: Any) -> list[alt.Chart]:
-    """Draw a field of the rows as text, with a background that hides the lines behind it.
+    """Draw the field ``text`` of the rows, with a background that hides lines.
 
-    Put these layers above all lines. ``mark`` in ``encoding`` has properties of the text.
+    Put these layers above all lines. ``encoding["mark"]`` has properties of the text.
     """
     mark = {"aria": False, **encoding.pop("mark", {})}
     # The first layer is the background, the second layer the letters.
@@ -59,12 +58,11 @@ def labels(rows: Sequence[Mapping[str, Any]], text: str, **encoding: Any) -> lis
 
 
 def label_strips(rows: Sequence[Mapping[str, Any]], y: alt.Y, offset: float = 0.0) -> alt.Chart:
-    """Draw a strip behind the name of each row, which hides the lines of the chart.
+    """Draw strips behind the names of rows, ``offset`` pixels below the rows, to hide lines.
 
-    Put this layer above the grid and below measured values. A strip is ``offset`` pixels below the
-    position of its row on the axis.
+    Put this layer above the grid and below measured values.
     """
-    # Clipped, because the ends of such a thick line would widen the chart.
+    # Without clipping, the ends of this thick line would widen the chart.
     mark = alt.MarkDef("rule", style="label-strip", yOffset=offset, clip=True, aria=False)
     return layer(rows, mark, y=y)
 
@@ -75,12 +73,12 @@ def point(size: float, **style: Any) -> alt.MarkDef:
 
 
 def rule(width: float | None = None, **style: Any) -> alt.MarkDef:
-    """Return the mark of an interval or of a landmark: a line with a width in pixels."""
+    """Return the mark of an interval or a reference: a line with a width in pixels."""
     return alt.MarkDef("rule", strokeWidth=alt.Undefined if width is None else width, **style)
 
 
 def tooltips(*fields: tuple[str, ...]) -> list[alt.Tooltip]:
-    """Return the tooltips of a mark: field, title and number format; only the field is needed."""
+    """Return the tooltips of a mark: for each, a field and, if needed, a title and a format."""
     names = ("shorthand", "title", "format")
     arguments: list[dict[str, Any]] = [dict(zip(names, field, strict=False)) for field in fields]
     return [alt.Tooltip(**keywords) for keywords in arguments]
@@ -114,7 +112,7 @@ def frame(
 
 
 def _drawable(value: Any) -> Any:
-    """Replace each character that XML excludes by its escape sequence."""
+    """Replace each character that XML excludes by an escape sequence."""
     if isinstance(value, str):
         return _NOT_IN_XML.sub(lambda match: repr(match[0])[1:-1], value)
     if isinstance(value, dict):
@@ -138,10 +136,7 @@ def color_and_shape(
 ) -> tuple[alt.Color, alt.Shape]:
     """Return colour and shape by kind, with one legend for both.
 
-    Parameters
-    ----------
-    color_indices, shape_indices
-        Indices of the kinds in the palette and in the list of shapes; by default both are equal.
+    ``color_indices`` are indices in the palette; by default, ``shape_indices`` are the same.
     """
     colors = alt.Scale(domain=list(kinds), range=[*map(color_of, color_indices)])
     shapes = alt.Scale(domain=list(kinds), range=[*map(shape_of, shape_indices or color_indices)])

@@ -9,24 +9,19 @@ POINTS = 160
 """Number of points at which the density is estimated."""
 MIN_VALUES = 5
 _TAIL_BANDWIDTHS = 3.0
-"""Distance from the outermost values, in bandwidths, at which a normal kernel is nearly 0."""
+"""Distance in bandwidths at which a normal kernel is nearly 0."""
 _MIN_BANDWIDTH_SHARE = 1 / 250
-"""Minimum bandwidth as a share of the range, so that equal values have a visible peak."""
+"""Minimum bandwidth as a share of the range: equal values then have a visible peak."""
 
 
 def density(
     values: NDArray[np.float64], low: float, high: float, weights: NDArray[np.float64] | None = None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-    """Estimate a Gaussian kernel density at ``POINTS`` points from low to high, with peak 1.
+    """Estimate a Gaussian kernel density at ``POINTS`` points in ``low`` to ``high``.
 
-    Return the points and the densities, or ``None`` for fewer than ``MIN_VALUES`` values. The
-    bandwidth is Silverman's rule of thumb (1986, eq. 3.31).
-
-    Parameters
-    ----------
-    weights
-        Weights of the values, by default equal. The bandwidth then uses the effective number of
-        values, (Σw)² / Σw² (Kish 1965).
+    Return the points and the densities, whose maximum is 1; ``None`` for fewer than ``MIN_VALUES``
+    values. The bandwidth is Silverman's rule of thumb (1986, eq. 3.31). With ``weights`` w of the
+    values, it uses the effective number of values, (Σw)² / Σw² (Kish 1965).
     """
     if len(values) < MIN_VALUES:
         return None
@@ -34,7 +29,7 @@ def density(
     begin = max(low, float(values.min()) - _TAIL_BANDWIDTHS * bandwidth)
     end = min(high, float(values.max()) + _TAIL_BANDWIDTHS * bandwidth)
     grid = np.linspace(begin, end, POINTS)
-    # With bins the cost is POINTS² for any number of trials.
+    # With bins, the computing time does not depend on the number of values.
     counts, edges = np.histogram(values, bins=4 * POINTS, range=(begin, end), weights=weights)
     centres = (edges[:-1] + edges[1:]) / 2
     heights = np.exp(-0.5 * ((grid[:, None] - centres[None, :]) / bandwidth) ** 2) @ counts
@@ -54,7 +49,7 @@ def _bandwidth(values: NDArray[np.float64], weights: NDArray[np.float64] | None)
         order = np.argsort(values, kind="stable")
         weight_shares = np.cumsum(weights[order]) / weights.sum()
         low, high = values[order][np.searchsorted(weight_shares, [0.25, 0.75])]
-    # Silverman's constants: a normal distribution has quartiles 1.34 deviations apart.
+    # In a normal distribution, the quartiles are 1.34 standard deviations apart.
     quartile_deviation = float(high - low) / 1.34
     spreads = [spread for spread in (deviation, quartile_deviation) if spread > 0]
     return 0.9 * min(spreads, default=0.0) * float(effective_count**-0.2)

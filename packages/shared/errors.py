@@ -5,14 +5,14 @@ from __future__ import annotations
 EXIT_UNUSABLE_INPUT = 2
 """Exit status of the command line for an error that the user can correct."""
 MAX_TEXT_LETTERS = 1000
-"""Maximum number of letters of one part of an error, which may quote a name of any length."""
+"""Maximum length of a text of an error; an error may quote a very long name."""
 
 
 class EquipoiseError(Exception):
     """An error that the user can correct.
 
-    ``what`` is the problem, with the name and the place; ``hint`` is one thing to type or change.
-    The middle of a text with more than `MAX_TEXT_LETTERS` letters is left out.
+    ``what`` is the problem, with the name and the place. ``hint`` is one thing to type or change.
+    A long text loses its middle.
 
     Examples
     --------
@@ -32,10 +32,7 @@ class EquipoiseError(Exception):
 
 
 def _shortened(text: str) -> str:
-    """Return the text with its middle left out if it is too long.
-
-    The beginning has the place and the end has the reason, so both are kept.
-    """
+    """Return the text; a long text loses its middle, but keeps the place and the reason."""
     if len(text) <= MAX_TEXT_LETTERS:
         return text
     half = MAX_TEXT_LETTERS // 2

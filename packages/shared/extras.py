@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     import polars
 
 Library = Literal["pandas", "polars"]
-"""Library for data frames."""
 
 DISTRIBUTION = __name__.partition(".")[0].replace("_", "-")
 """Distribution that contains this copy of the module."""
@@ -27,7 +26,7 @@ CHARTS_EXTRA = "report" if DISTRIBUTION == "equipoise" else "charts"
 def install_line(package: str) -> str:
     """Return the line that installs a package into the environment of Equipoise.
 
-    pipx and ``uv tool`` give a program its own environment, which plain pip does not find.
+    pipx and ``uv tool`` install a program into a separate environment, which needs another line.
     """
     prefix, package = Path(sys.prefix), shlex.quote(package)
     if (prefix / "pipx_metadata.json").is_file():
@@ -40,10 +39,8 @@ def install_line(package: str) -> str:
 def require(package: str, purpose: str, extra: str | None = None) -> Any:
     """Import a package. ``purpose`` is a plural noun for the message, such as "data frames".
 
-    The hint of the error installs the package or, if ``extra`` is set, this extra of the
-    distribution.
-
-    Raise `UnusableInput` if the package is not installed.
+    Raise `UnusableInput` if the package is not installed. The hint installs the package or, if
+    ``extra`` is set, this extra of the distribution.
     """
     try:
         return importlib.import_module(package)

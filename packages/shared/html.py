@@ -1,6 +1,6 @@
 """Pieces of HTML for notebooks: text, tables and facts, and a chart below them.
 
-The HTML has no colours, so the colours of the notebook apply, and no script or style sheet.
+The HTML has no script, no style sheet and no colours: the colours of the notebook apply.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def with_picture(content: str, draw: Callable[[], altair.LayerChart | None]) -> 
         return {"text/html": content}, {}
     specification = chart.to_dict(validate=False)
     pictures, sizes = notebook_pictures(specification)
-    # In a data URL, a picture shares no ids and styles with the notebook.
+    # In a data URL, the ids and styles of a picture cannot affect the notebook.
     mime_type = next(
         mime_type for mime_type in ("image/svg+xml", "image/png") if mime_type in pictures
     )
@@ -51,7 +51,7 @@ def text(plain_text: str) -> str:
 
 
 def command(line: str) -> str:
-    """Return a command as HTML, with the spaces that a reader copies."""
+    """Return a command as HTML with all its spaces, so that a reader can copy it."""
     return html.escape(visible(line))
 
 
@@ -69,7 +69,7 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def facts(pairs: Iterable[tuple[str, object]]) -> str:
-    """Return a table of names and values, a line each."""
+    """Return a table with a line for each name and value."""
     body = "".join(
         f'<tr><th scope="row" style="{_cell_style(0)}">{text(name)}</th>{_cell(0, str(value))}</tr>'
         for name, value in pairs
@@ -78,7 +78,7 @@ def facts(pairs: Iterable[tuple[str, object]]) -> str:
 
 
 def folded(title: str, content: str) -> str:
-    """Return HTML content that the reader opens and closes by its title."""
+    """Return HTML content below a title; a click on the title shows or hides the content."""
     return f"<details><summary>{text(title)}</summary>{content}</details>"
 
 

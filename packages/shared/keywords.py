@@ -16,15 +16,8 @@ def accepts_keywords(
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Return a decorator for a function that takes the keys of a ``TypedDict`` as keywords.
 
-    The signature of the function then lists each keyword, and Python's usual error refuses any
-    other keyword.
-
-    Parameters
-    ----------
-    keywords
-        The ``TypedDict``.
-    defaults
-        Object whose attributes are the default values, by keyword.
+    The signature of the function then lists each keyword, and Python refuses other keywords. The
+    default of a keyword is the attribute of ``defaults`` with the same name.
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 Interval = tuple[float | None, float | None]
 """Lower and upper bound; ``None`` for a bound that does not exist yet."""
 MAX_LISTED_VALUES = 6
-"""Maximum number of values that an error lists."""
 _BEFORE_UNIT = re.compile(r"(?<=\d) (?=%|(?:[nµm]?s|min|h|[kKMGT]?i?B)\b)")
 """Space between a number and its unit."""
 
@@ -22,7 +21,7 @@ def significant(value: float, digits: int = 3) -> str:
         return "0"
     if not 1e-4 <= abs(value) < 1e7:
         return f"{value:.{digits - 1}e}"
-    # Rounded first, because 9.999 with three digits is 10.0, not 10.00.
+    # Round first: 9.999 with three digits is 10.0, not 10.00.
     rounded = float(f"{value:.{digits - 1}e}")
     decimals = max(0, digits - 1 - math.floor(math.log10(abs(rounded))))
     return f"{value:.{decimals}f}"
@@ -57,7 +56,6 @@ def listed(values: Sequence[str], max_count: int = MAX_LISTED_VALUES, separator:
 def unbroken(text: str) -> str:
     """Return text without line breaks between a number and its unit: ``5 %``, ``12 ms``.
 
-    Use it for formats whose lines break when they are shown. Do not use it for a command, because
-    a reader copies the command with its spaces.
+    Do not use this function for a command, because a reader copies the command with its spaces.
     """
     return _BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", text)

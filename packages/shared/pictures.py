@@ -21,13 +21,13 @@ MimeBundle = tuple[dict[str, Any], dict[str, Any]]
 def notebook_pictures(specification: dict[str, Any]) -> MimeBundle:
     """Return a chart for a notebook as SVG and PNG, which need no network.
 
-    A chart of many marks is only PNG, because its SVG would take megabytes of the notebook.
+    A chart of many marks is only a PNG picture, because the SVG picture would have megabytes.
 
     Raise `UnusableInput` if vl-convert is missing.
     """
     require_figures()
     pixels = png(specification)
-    # A PNG file has its width in four bytes at offset 16, and its height at offset 20.
+    # In a PNG file, the width is at offset 16 and the height at offset 20, with four bytes each.
     width, height = (int.from_bytes(pixels[offset : offset + 4], "big") for offset in (16, 20))
     size = {"width": width / PIXELS_PER_POINT, "height": height / PIXELS_PER_POINT}
     pictures: dict[str, Any] = {"image/png": pixels}
@@ -81,10 +81,6 @@ _ID = re.compile(r'(?<=\bid=")(?:clip|gradient_)\d+(?=")|(?<=url\(#)(?:clip|grad
 
 
 def _with_unique_ids(picture: str) -> str:
-    """Return an SVG picture whose ids differ from the ids of other pictures on a page.
-
-    Vega counts ids over all pictures of a process, and two processes may draw for one notebook.
-    """
     digest = blake2b(_ID.sub("", picture).encode(), digest_size=6).hexdigest()
     numbers: dict[str, int] = {}
     return _ID.sub(

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from .numbers import Interval, significant
 
 FACTOR_FROM = 2.0
-"""Ratio from which on, and below whose inverse, "3.3 times" reads better than a percentage."""
+"""If a ratio or its inverse is at least this large, it is written as a factor: "3.3 times"."""
 NO_SINGLE_RATIO = "no single ratio"
-"""Text in place of an estimate that is outside its interval."""
+"""Text that replaces an estimate outside its interval."""
 
 
 def leaves_out(interval: Interval, value: float) -> bool:
@@ -20,7 +20,7 @@ def leaves_out(interval: Interval, value: float) -> bool:
 
 
 def reads_as_factor(ratio: float) -> bool:
-    """Return whether a ratio reads as ``3.3 times``, and not as a change in percent."""
+    """Return whether a ratio is written as ``3.3 times``, not as a change in percent."""
     return 0.0 < ratio < math.inf and not 1.0 / FACTOR_FROM < ratio < FACTOR_FROM
 
 
@@ -48,7 +48,7 @@ def in_one_unit(*ratios: float | None) -> tuple[str, ...]:
 
 
 def _in_unit_of(unit_ratio: float, ratios: Sequence[float | None]) -> tuple[str, ...]:
-    """Return ratios in the unit, a factor or a percentage, that suits ``unit_ratio``."""
+    """Return ratios in the unit for ``unit_ratio``: all as factors, or all as percentages."""
     to_text = as_factor if reads_as_factor(unit_ratio) else _percent
     return tuple("unlimited" if ratio is None else to_text(ratio) for ratio in ratios)
 
@@ -62,13 +62,12 @@ def estimate_and_interval(
 ) -> tuple[str, str]:
     """Return an estimate and its interval in one unit.
 
-    ``unknown`` replaces an unknown estimate, ``unlimited`` an interval without ends. An estimate
-    outside its interval is not shown: no single ratio fits.
+    ``unknown`` replaces an unknown estimate, ``unlimited`` an interval without ends, and
+    `NO_SINGLE_RATIO` an estimate outside its interval.
     """
     ratios = (ratio, *interval)
     largest = max((ratio for ratio in ratios if ratio is not None), default=1.0)
-    # The estimate decides the unit, as in the sentence of a verdict, unless an end is far above 1:
-    # "+20000 %" would mislead.
+    # The estimate decides the unit. But if an end is large, all are factors: "+20000 %" misleads.
     unit_ratio = largest if ratio is None or largest >= FACTOR_FROM else ratio
     estimate, *ends = _in_unit_of(unit_ratio, ratios)
     if ratio is None:

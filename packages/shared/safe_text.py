@@ -13,9 +13,9 @@ _UNSAFE = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 """Unicode categories: controls, directions, lone surrogates, private use, line separators."""
 
 MAX_LINE_LETTERS = 400
-"""Maximum number of letters of a line of untrusted text, such as the reason of a failure."""
+"""Maximum length of a line of untrusted text, such as the reason of a failure."""
 MAX_NAME_LETTERS = 200
-"""Maximum number of letters of a shown name: of a condition, a level, a host, or a commit."""
+"""Maximum length of the shown name of a condition, a level, a host, or a commit."""
 
 
 def visible(text: str) -> str:
@@ -37,26 +37,26 @@ def visible_lines(text: str) -> str:
 
 def short_line(text: str, max_letters: int = MAX_LINE_LETTERS) -> str:
     """Return untrusted text as one line without control characters, cut to a maximum length."""
-    # A far too long text is cut before its letters are checked.
+    # Cut a very long text before the slow check of each character.
     line = visible(" ".join(text[: 4 * max_letters].split()))
     return line if len(line) <= max_letters else f"{line[: max_letters - 1]}…"
 
 
 def shortened(text: str, max_letters: int = MAX_NAME_LETTERS) -> str:
-    """Return the text unchanged or, if it is too long, cut by `short_line`."""
+    """Return the text; if it is too long, cut it by `short_line`."""
     return text if len(text) <= max_letters else short_line(text, max_letters)
 
 
 def as_unicode(text: str) -> str:
-    """Return text that any encoder and SQLite accept, with escapes for undecodable bytes."""
+    """Return text that every encoder accepts, with escapes for undecodable bytes."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def csv_text(rows: Iterable[Sequence[Any]]) -> str:
     """Return rows as CSV, quoted by RFC 4180; ``None`` is an empty cell.
 
-    A cell with a line ending of any system is quoted. Python's writer does not quote a lone
-    carriage return if lines end in a line feed, and a reader would end the row there.
+    A cell with a carriage return is quoted, because a reader may end the row there. Python's
+    writer does not quote this cell.
     """
     text = io.StringIO()
     plain_writer = csv.writer(text, lineterminator="\n")

@@ -1,18 +1,11 @@
 """Spelling of options in messages: ``--min-effect`` on a terminal, ``min_effect`` in Python.
 
-A room below the command line never writes ``--min-effect`` into a message. It writes
-``option("min_effect")``, and the running interface decides the spelling, as a program decides the
-language of its messages. Python's spelling is the default. The command line, and a process that
-works for it, sets its own::
+A message names an option by ``option("min_effect")``. Python's spelling is the default. Inside the
+block ``with command_line_spelling():`` the command line's spelling is used. The spelling is chosen
+when the message is created.
 
-    with command_line_spelling():
-        ...
-
-The spelling is chosen when a message is created. A recorded warning keeps its spelling.
-
-Each package has a copy of this module, and a process may use several copies. So the choice is
-stored in the interpreter's own table of options (``sys._xoptions``): it applies to every copy, and
-child processes do not inherit it.
+Each package has a copy of this module, and a process may use several copies. Therefore the choice
+is stored in the interpreter (``sys._xoptions``). Child processes do not inherit the choice.
 """
 
 from __future__ import annotations
@@ -27,13 +20,13 @@ Value = str | float | bool | list[str] | None
 """Value of an option in a message; ``None`` for the option alone."""
 
 _CHOICE_KEY = "equipoise_spelling"
-"""Key of the choice in the interpreter's table, for all threads and all copies."""
+"""Key of the choice in ``sys._xoptions``."""
 _COMMAND_LINE = "command line"
 
 
 @contextmanager
 def command_line_spelling() -> Iterator[None]:
-    """Use the command line's spelling inside the block."""
+    """Use the spelling of the command line inside the block."""
     previous_choice = sys._xoptions.get(_CHOICE_KEY)
     sys._xoptions[_CHOICE_KEY] = _COMMAND_LINE
     try:
@@ -58,7 +51,7 @@ _ON_THE_COMMAND_LINE: dict[tuple[str, Value], str] = {
 }
 """Options with an irregular spelling."""
 _IN_PYTHON: dict[tuple[str, Value], str] = {("input", "FILE"): "a shell: sh -c 'A < FILE'"}
-"""Texts for options of the command line that no Python function has."""
+"""Texts for options that only the command line has."""
 
 
 def option(name: str, value: Value = None) -> str:
@@ -79,7 +72,7 @@ def option(name: str, value: Value = None) -> str:
     name
         Name of the argument in Python.
     value
-        Value of the option; without a value, only its name. ``True`` gives a flag.
+        Value of the option; ``None`` gives the name alone, ``True`` gives a flag.
     """
     irregular = _ON_THE_COMMAND_LINE if _is_command_line() else _IN_PYTHON
     if not isinstance(value, list) and (name, value) in irregular:

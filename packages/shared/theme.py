@@ -1,7 +1,7 @@
 """The look of charts: the palette, the shapes, and the light and the dark theme.
 
-A chart uses styles (``reference``, ``negligible``, …) and never a colour of the background, so that
-it works with both themes: only the configuration changes.
+A chart uses styles (``reference``, ``negligible``, …) in place of colours, so that it works with
+both themes.
 """
 
 from __future__ import annotations
@@ -11,11 +11,8 @@ from typing import Any, Literal
 Theme = Literal["light", "dark"]
 
 PALETTE = ("#1f83c4", "#d55e00", "#b0508c", "#5aa02c", "#8f7420", "#75808f")
-"""Colours after Okabe and Ito (2008), with a contrast of at least 3 to both backgrounds.
-
-With every kind of colour blindness the first colours still differ. Tests measure the contrasts and
-the differences.
-"""
+"""Colours after Okabe and Ito (2008). The contrast to both backgrounds is at least 3. The first
+colours differ for every kind of colour blindness."""
 
 SHAPES = ("circle", "diamond", "square", "triangle-up", "cross", "triangle-down")
 """Shapes of the conditions, so that colour is never the only difference."""
@@ -23,14 +20,13 @@ SHAPES = ("circle", "diamond", "square", "triangle-up", "cross", "triangle-down"
 BACKGROUND: dict[Theme, str] = {"light": "#ffffff", "dark": "#14181d"}
 _TEXT: dict[Theme, str] = {"light": "#1b2026", "dark": "#e8ebee"}
 _MUTED: dict[Theme, str] = {"light": "#5b6570", "dark": "#a3acb6"}
-"""Titles and labels of axes, which are less important than other text."""
+"""Colour of titles and labels of axes."""
 _GRID: dict[Theme, str] = {"light": "#d0d5da", "dark": "#39434c"}
 _AXIS: dict[Theme, str] = {"light": "#818b95", "dark": "#707b86"}
-"""Lines and ticks of the axes, with a contrast of at least 3, as WCAG 2.1 (1.4.11) requires."""
+"""Colour of lines and ticks of axes, with a contrast of at least 3 (WCAG 2.1, 1.4.11)."""
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
 WIDTH = 720
-"""Width of a chart in pixels."""
 
 
 def color_of(index: int) -> str:
@@ -39,7 +35,7 @@ def color_of(index: int) -> str:
 
 
 LABEL_STRIP = 20
-"""Height in pixels of the strip for a name above its row."""
+"""Height of the strip behind a name, in pixels."""
 
 
 def shape_of(index: int) -> str:

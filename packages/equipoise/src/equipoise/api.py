@@ -57,22 +57,24 @@ class Limits(TypedDict, total=False):
     budget: float | None
     """Maximum seconds of the campaign; by default 60, or 10 for one command."""
     patient: bool | None
-    """Whether to exceed the budget, by less than half, if a verdict is probably near."""
+    """Whether to exceed the budget by less than half if a verdict is probably near."""
     precision: float | None
     """Measure until the interval is at most this wide, in percent."""
     tail: float | None
-    """Measure until slow runs would have appeared if they are this frequent, in percent."""
+    """Measure until slow runs that are this frequent would have appeared, in percent of runs."""
     warmup: int | None
     """Number of trials of each condition before the first block, never analysed; by default 1."""
     timeout: float | None
-    """Maximum seconds of a trial, which then ends and counts as slowest; by default 600."""
+    """Maximum seconds of a trial; a longer trial is ended and counts as slowest; by default 600."""
     seed: int | None
     """Seed of the random orders; by default drawn and recorded."""
 
 
 OnOrOff = Literal["on", "off"]
-_FUNCTIONS_KIND = ("that compare Python functions", "compare programs: eq.compare('a', 'b')")
-"""Name and hint for an error, if the installation lacks comparisons of functions."""
+_FUNCTIONS_KIND = {
+    "purpose": "that compare Python functions",
+    "hint": "compare programs: eq.compare('a', 'b')",
+}
 
 
 class Result(Struct, frozen=True):
@@ -131,9 +133,9 @@ class Result(Struct, frozen=True):
         return frame_of([asdict(row) for row in self.document.trials], library)
 
     def plot(self) -> altair.LayerChart:
-        """Return the main chart: the distributions with every trial, or a bisection or a history.
+        """Return the main chart: distributions of the trials, the bisection, or the history.
 
-        For a bisection of several benchmarks it shows the search for the first benchmark.
+        For several bisected benchmarks, the chart shows the search for the first benchmark.
 
         Raise `UnusableInput` if altair or vl-convert is not installed.
         """
@@ -148,24 +150,22 @@ class Result(Struct, frozen=True):
         return distributions(self.document)
 
     def _repr_mimebundle_(self, *_: object, **__: object) -> MimeBundle:
-        """Return the content for a notebook: HTML with a chart, and the chart as SVG and PNG."""
+        """Return contents for a notebook: HTML with a chart, and the chart as SVG and PNG."""
         from equipoise.report.builders.result import CampaignReport, campaign_document
         from equipoise.report.renderers.notebook import with_picture
 
         return with_picture(campaign_document(CampaignReport(self.document)), self.plot)
 
     def _repr_html_(self) -> str:
-        """Return the HTML that a notebook shows."""
         return str(self._repr_mimebundle_()[0]["text/html"])
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """Print the result on a terminal of IPython."""
         printer.text(str(self))
 
     def __str__(self) -> str:
-        """Return a sentence for each comparison, or the summary of another kind of campaign.
+        """Return the rankings, then a sentence and an interval for each comparison.
 
-        Rankings come before the comparisons. Each comparison has its interval on a line of its own.
+        Another kind of campaign has its summary.
         """
         if self.document.own_summary is not None:
             return self.document.own_summary
@@ -176,7 +176,7 @@ class Result(Struct, frozen=True):
         return "\n".join((*rankings, *comparisons))
 
     def _with_interval(self, comparison: Comparison) -> str:
-        """Return the sentence of a comparison and, if known, its interval on the next line."""
+        """Return the sentence of a comparison; a known interval is on the next line."""
         from equipoise.report.builders.conditions import shown_comparison
         from equipoise.report.units import interval_text, with_coverage
 
@@ -207,11 +207,11 @@ def compare(
     progress: ProgressListener | None = None,
     **limits: Unpack[Limits],
 ) -> Result:
-    """Compare commands, or Python functions; the first one is the baseline.
+    """Compare commands or Python functions with the first command or function, the baseline.
 
-    A single command or function is described. Functions run in fresh processes. Each process runs
-    all functions and gives one trial of each (docs/how-to/compare-functions.md). Functions accept
-    only ``setup``, ``names``, ``ranking``, the limits and the ledger.
+    A single command or function is described. Each fresh process runs all functions once, so it
+    gives one trial of each function (docs/how-to/compare-functions.md). Functions accept only
+    ``setup``, ``names``, ``ranking``, the limits and the ledger.
 
     Raise `UnusableInput` if no campaign is possible; nothing was measured then.
     Raise `ConditionFailed` if a command failed. Raise `KeyboardInterrupt` if the user interrupted
@@ -231,19 +231,18 @@ def compare(
         no shell runs the command. A function is called with the value of ``setup``, or without an
         argument. An ``async`` function is awaited.
     setup
-        Function that makes the argument of functions, untimed: once in each process, or before
-        each call if a function changes its argument.
+        Function that makes the argument of the functions, untimed. It runs once in each process,
+        or before each call if a function changes its argument.
     environments
         Environment variables for some commands, by the position of the command, from 1.
     control
         Run the baseline a second time, to check the tool.
     adjust
-        Adjust two commands by load, pressure or another value read before each trial. This assumes
-        that both commands leave the host in the same state.
+        Adjust two commands by values that are read before each trial, such as the load. This
+        assumes that both commands leave the host in the same state.
     ranking
-        Whether to rank the commands, instead of only comparing each with the baseline: True,
-        ``"on"``, False or ``"off"``. By default they are ranked, unless there are layouts or more
-        than 20 commands.
+        Whether to rank the commands: True, ``"on"``, False or ``"off"``. By default, up to 20
+        commands without layouts are ranked.
     metrics
         Metrics to compare; the first one decides when to stop.
     layouts
@@ -264,7 +263,7 @@ def compare(
     """
     is_ranked, all_limits = _parse_ranking(ranking), CampaignLimits(**limits)
     if setup is not None or any(map(callable, commands)):
-        # Functions accept none of these options, so a value of one is refused.
+        # Functions accept none of these options.
         options_of_commands: dict[str, object] = {
             "environments": environments,
             "washout": washout,
@@ -276,7 +275,7 @@ def compare(
             "aslr": aslr,
         }
         request = FunctionsRequest(all_limits, names, is_ranked, ledger, allow_concurrent, progress)
-        compare_functions = load_part("compare_callables", *_FUNCTIONS_KIND)
+        compare_functions = load_part("compare_callables", **_FUNCTIONS_KIND)
         record = compare_functions(commands, setup, request, options_of_commands)
         return _result_of(record, show_env=show_env)
     options = CompareOptions(
@@ -387,7 +386,6 @@ def run(
 
 @contextmanager
 def _open_measurement(ledger: Path | str | None, *, allow_concurrent: bool) -> Iterator[Ledger]:
-    """Open the ledger for writing, and hold the measurement lock of this host."""
     with (
         conduct.measurement_lock(conduct.warn_of_wait, allow_concurrent=allow_concurrent),
         open_for_writing(Path(ledger or default_ledger()), durable=False) as store,
@@ -438,20 +436,20 @@ def compare_code(
     codes
         Statements, as ``timeit`` takes them; they may ``await``.
     setup
-        Statements that run first, untimed and separately for each piece: once in each process, or
-        before each run if a piece changes its data.
+        Statements that run first, untimed and separately for each piece. They run once in each
+        process, or before each run if a piece changes its data.
     globals
-        Names that the code may use, with their values, such as ``globals()``; the values of the
-        used names are sent to the fresh processes.
+        Names that the code may use, with their values, such as ``globals()``. The values of used
+        names are sent to the fresh processes.
     """
     is_ranked, all_limits = _parse_ranking(ranking), CampaignLimits(**limits)
     request = FunctionsRequest(all_limits, names, is_ranked, ledger, allow_concurrent, progress)
-    record = load_part("compare_code", *_FUNCTIONS_KIND)(codes, setup, globals or {}, request)
+    record = load_part("compare_code", **_FUNCTIONS_KIND)(codes, setup, globals or {}, request)
     return _result_of(record, show_env=show_env)
 
 
 def _parse_ranking(ranking: bool | OnOrOff | None) -> bool | None:
-    """Return whether a ranking is requested; ``None`` for the default."""
+    """Return whether a ranking is requested; ``None`` means the default."""
     choices = {None: None, True: True, False: False, "on": True, "off": False}
     if ranking not in choices:
         raise UnusableInput(
@@ -461,7 +459,7 @@ def _parse_ranking(ranking: bool | OnOrOff | None) -> bool | None:
 
 
 def _comparison_command_line(options: CompareOptions, seed: int) -> tuple[str, ...]:
-    """Return the arguments of the command line that compares the same commands."""
+    """Return the command line that compares the same commands, as arguments."""
     commands = [
         command if isinstance(command, str) else shlex.join(command) for command in options.commands
     ]
@@ -486,16 +484,12 @@ def _common_options(
     limits: CampaignLimits,
     seed: int,
 ) -> dict[str, object]:
-    """Return the options that comparisons and studies share, by name."""
     on_or_off = None if ranking is None else "on" if ranking else "off"
     return {"layouts": layouts, "aslr": aslr, "ranking": on_or_off, **asdict(limits), "seed": seed}
 
 
 def _checked_commands(commands: Sequence[str | Sequence[str]]) -> tuple[str | tuple[str, ...], ...]:
-    """Return commands as strings or tuples of arguments.
-
-    Raise `UnusableInput` if a list contains commands instead of arguments.
-    """
+    """Return commands as strings or tuples; raise `UnusableInput` for a list of commands."""
     checked = tuple(command if isinstance(command, str) else tuple(command) for command in commands)
     for command in checked:
         if not isinstance(command, str) and _are_commands(command, is_alone=len(checked) == 1):
@@ -509,12 +503,12 @@ def _checked_commands(commands: Sequence[str | Sequence[str]]) -> tuple[str | tu
 def _are_commands(arguments: tuple[object, ...], *, is_alone: bool) -> bool:
     """Return whether the arguments of a command look like several commands.
 
-    If nothing else is compared, arguments that all name programs are several commands.
+    If the command ``is_alone`` (nothing else is compared), each argument may be a program.
     """
     texts = [argument for argument in arguments if isinstance(argument, str)]
     if len(texts) < len(arguments):
         return True
-    # A program's name has no space, unless a file has this name.
+    # A text with a space is a command line, except if a file has this name.
     if texts and " " in texts[0].strip() and not Path(texts[0]).exists():
         return True
     return is_alone and len(texts) > 1 and all(map(shutil.which, texts))
@@ -544,6 +538,6 @@ def show(run: str = "last", *, ledger: Path | str | None = None, show_env: bool 
 
 
 def _result_of(*records: RunRecord, show_env: bool) -> Result:
-    """Return the result of a campaign; a second record is the campaign that tested its causes."""
+    """Return the result of a campaign; a second record is the experiment that tested its causes."""
     document = result_of(*records_for_display(records, show_env=show_env))
     return Result(with_findings(document))

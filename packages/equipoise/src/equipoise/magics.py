@@ -34,11 +34,11 @@ _OPTION_TYPES: dict[str, type[int] | type[float]] = {
 
 
 def register(shell: Any) -> None:
-    """Register both magics in a running IPython."""
+    """Register ``%compare`` and ``%%compare`` in a running IPython."""
     from IPython.core.error import UsageError
     from IPython.core.magic import no_var_expand
 
-    # Without this, IPython would replace {…} and $name in the measured code.
+    # Otherwise IPython would replace {…} and $name in the measured code.
     @no_var_expand
     def compare(line: str, cell: str | None = None) -> Result:
         try:
@@ -53,7 +53,7 @@ def register(shell: Any) -> None:
 
 
 def _compare_code(line: str, cell: str | None, names: dict[str, object]) -> Result:
-    # On the line are the pieces of code for %compare, and SETUP for %%compare.
+    # The line has the pieces of code for %compare, and SETUP for %%compare.
     limits, code_or_setup = _split_options(line)
     if cell is None:
         codes, setup = _SEPARATOR.split(code_or_setup), ""
@@ -74,7 +74,6 @@ def _compare_code(line: str, cell: str | None, names: dict[str, object]) -> Resu
 
 
 def _split_options(line: str) -> tuple[dict[str, Any], str]:
-    """Return the options at the start of a line, and the rest of the line."""
     limits: dict[str, Any] = {}
     rest = line.strip()
     while match := re.match(r"--([a-z][a-z-]*)(?:=|\s+)(\S+)\s*", rest):

@@ -1,7 +1,6 @@
-"""Offers the functions of `equipoise_matching`, with the errors of this package.
+"""Functions of `equipoise_matching` as ``eq.match``, ``eq.genoud``, …, with our own errors.
 
-They are ``eq.match``, ``eq.match_balance``, ``eq.gen_match``, ``eq.observe`` and ``eq.genoud``. If
-the extra ``equipoise[matching]`` is missing, an error has the line that installs it.
+If the extra ``equipoise[matching]`` is missing, an error has the line that installs the extra.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ MODULES = {
 
 
 class UnknownArgument(UnusableInput, TypeError):
-    """An argument that a function does not have."""
+    """Error: a function has no such argument."""
 
 
 def require_matching(module: str) -> Any:
@@ -48,7 +47,7 @@ def missing_matching_error() -> UnusableInput:
 
 @contextmanager
 def converted_errors() -> Iterator[None]:
-    """Raise an error of `equipoise_matching` as the same error of this package."""
+    """Convert an error of `equipoise_matching` into the same error of this package."""
     matching_errors = require_matching("equipoise_matching.shared.errors")
     try:
         yield

@@ -70,7 +70,7 @@ def order_for(plan: Plan, *, place: int = 0, builds: Sequence[str] = ()) -> Orde
     member = replace(plan, membership=Membership(fleet, place))
     return Order(
         fleet=fleet,
-        place=place,
+        host_index=place,
         segment=1,
         plan=portable_plan(member, builds),
         identity=f"{int(fleet, 16) ^ (place + 1):032x}",
@@ -85,12 +85,12 @@ def begun(order: Order) -> Status:
 
 def halted(order: Order) -> Status:
     """The status after a campaign was halted."""
-    return from_bytes(tasks.halt(to_bytes(HaltRequest(order.fleet, order.place))), Status)
+    return from_bytes(tasks.halt(to_bytes(HaltRequest(order.fleet, order.host_index))), Status)
 
 
 def followed(order: Order, after: bytes = b"") -> FollowReply:
     """How the campaign of an order goes, and what it recorded after a cursor."""
-    question = FollowRequest(order.fleet, order.place, order.identity, after)
+    question = FollowRequest(order.fleet, order.host_index, order.identity, after)
     return from_bytes(tasks.follow(to_bytes(question)), FollowReply)
 
 

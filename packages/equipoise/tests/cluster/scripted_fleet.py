@@ -19,11 +19,11 @@ import pytest
 from equipoise.cluster.coordinator import FleetListener, FleetProgress
 from equipoise.cluster.files import MachineFolders, local_plan
 from equipoise.cluster.messages import (
+    FileInventory,
     FollowReply,
     FollowRequest,
     HaltRequest,
     Introduction,
-    Inventory,
     Order,
     Status,
     Task,
@@ -238,7 +238,7 @@ class ScriptedCluster:
             case "introduce":
                 return Introduction(host.reference, host.version, str(host.folder))
             case "examine":
-                return from_bytes(request, Inventory)
+                return from_bytes(request, FileInventory)
             case "begin":
                 return host.order(from_bytes(request, Order), now)
             case "follow":

@@ -25,7 +25,7 @@ from msgspec.structs import replace
 
 from equipoise.cluster import campaign_process, folders, tasks
 from equipoise.cluster.files import portable_builds
-from equipoise.cluster.folders import CampaignFolder, Progress
+from equipoise.cluster.folders import CampaignFolder, StoredProgress
 from equipoise.cluster.messages import (
     Build,
     Introduction,
@@ -90,7 +90,7 @@ def test_repeated_order_starts_no_second_campaign(host: Path) -> None:
     assert begun(order) == end
     assert begun(replace(order, segment=0)) == end
     # Nor where its folder had to make room.
-    shutil.rmtree(CampaignFolder.of(order.fleet, order.place).path)
+    shutil.rmtree(CampaignFolder.of(order.fleet, order.host_index).path)
     begun(order)
     later = status_at_end(order)
     assert replace(later, running_s=0.0) == replace(end, running_s=0.0)
@@ -162,7 +162,7 @@ def test_a_campaign_that_is_still_ending_goes_on_in_the_next_session(host: Path)
     until(partial(has_blocks, order, 1))
     assert halted(order).state in ("running", "ended")
     assert begun(replace(order, segment=2)).state in ("waiting", "running")
-    progress = CampaignFolder.of(order.fleet, order.place).progress()
+    progress = CampaignFolder.of(order.fleet, order.host_index).read_progress()
     assert progress is not None
     assert progress.segment == 2
 
@@ -255,7 +255,7 @@ def has_ended(process: psutil.Process) -> bool:
 
 def trial_of(fleet: str) -> psutil.Process | None:
     """The trial that a campaign runs now."""
-    progress = CampaignFolder.of(fleet, 0).progress()
+    progress = CampaignFolder.of(fleet, 0).read_progress()
     if progress is None or progress.process is None:
         return None
     with contextlib.suppress(psutil.NoSuchProcess):
@@ -269,7 +269,7 @@ def process_of(fleet: str) -> int:
     """The number of a campaign's process, once it is reported."""
 
     def reported_number() -> int | None:
-        progress = CampaignFolder.of(fleet, 0).progress()
+        progress = CampaignFolder.of(fleet, 0).read_progress()
         return None if progress is None else progress.process
 
     return until(reported_number)
@@ -317,7 +317,7 @@ def test_folders_of_ended_campaigns_are_bounded(
     for number, state in enumerate(states):
         folder = CampaignFolder(fleets / str(number))
         folder.path.mkdir()
-        folder.write_progress(Progress(state, segment=1))
+        folder.write_progress(StoredProgress(state, segment=1))
         os.utime(folder.path / "state", (number, number))
     folders.remove_old_campaigns(fleets)
     assert sorted(path.name for path in fleets.iterdir()) == ["1", "2", "3", "4", "5"]
@@ -339,7 +339,7 @@ def test_a_folder_that_another_worker_removes_meanwhile_is_no_failure(
     for number in range(2):
         folder = CampaignFolder(fleets / str(number))
         folder.path.mkdir()
-        folder.write_progress(Progress("ended", segment=1))
+        folder.write_progress(StoredProgress("ended", segment=1))
         os.utime(folder.path / "state", (number, number))
     monkeypatch.setattr(CampaignFolder, moment, removed_meanwhile)
     folders.remove_old_campaigns(fleets)
@@ -420,7 +420,7 @@ def test_unreadable_or_misplaced_plan_is_refused(host: Path) -> None:
     with pytest.raises(UnusableInput, match="cannot be read"):
         begun(replace(order, plan="{}"))
     with pytest.raises(UnusableInput, match="plan for another host of the fleet"):
-        begun(replace(order, place=1))
+        begun(replace(order, host_index=1))
     assert from_bytes(to_bytes(followed(order).status), Status).state == "absent"
 
 

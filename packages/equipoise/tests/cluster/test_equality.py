@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from equipoise.campaign.plans import compare_plan
 from equipoise.cluster.equality import compare_hosts, files_of, shipment_of
 from equipoise.cluster.files import digest_of, digest_of_file, portable_builds
-from equipoise.cluster.messages import File, Introduction, Inventory
+from equipoise.cluster.messages import File, FileInventory, Introduction
 from equipoise.design.commands import CompareOptions
 from equipoise.model.errors import UnusableInput
 from equipoise.model.host import HostReference
@@ -32,14 +32,16 @@ def introduction(name: str) -> Introduction:
 
 def test_equal_hosts_are_compared_and_ship_nothing() -> None:
     hosts = [introduction("ash"), introduction("birch")]
-    found = compare_hosts(FILES, hosts, [Inventory(FILES)] * 2, ship=True)
+    found = compare_hosts(FILES, hosts, [FileInventory(FILES)] * 2, ship=True)
     assert found.comparable == {host.host: () for host in hosts}
     assert found.refusals == ()
 
 
 def test_another_version_is_refused_by_name() -> None:
     old = replace(introduction("ash"), equipoise="1.0")
-    found = compare_hosts(FILES, [old, introduction("birch")], [None, Inventory(FILES)], ship=True)
+    found = compare_hosts(
+        FILES, [old, introduction("birch")], [None, FileInventory(FILES)], ship=True
+    )
     (refused,) = found.refusals
     own = version("equipoise")
     assert refused.what == f"ash has Equipoise 1.0, this machine has {own}"
@@ -55,7 +57,7 @@ def test_another_version_is_refused_by_name() -> None:
     ],
 )
 def test_a_file_that_differs_is_named_or_shipped(there: File, complaint: str) -> None:
-    answer = Inventory((TOOL, there, SYSTEM))
+    answer = FileInventory((TOOL, there, SYSTEM))
     found = compare_hosts(FILES, [introduction("ash")], [answer], ship=False)
     assert not found.comparable
     assert found.refusals[0].what == f"ash: {complaint}"
@@ -66,7 +68,7 @@ def test_a_file_that_differs_is_named_or_shipped(there: File, complaint: str) ->
 
 
 def test_a_program_of_the_system_is_never_shipped() -> None:
-    answer = Inventory((TOOL, WORDS, replace(SYSTEM, digest="0" * 32)))
+    answer = FileInventory((TOOL, WORDS, replace(SYSTEM, digest="0" * 32)))
     for ship in (True, False):
         found = compare_hosts(FILES, [introduction("ash")], [answer], ship=ship)
         assert not found.comparable
@@ -75,21 +77,21 @@ def test_a_program_of_the_system_is_never_shipped() -> None:
 
 
 def test_a_program_that_cannot_be_executed_is_named() -> None:
-    answer = Inventory((replace(TOOL, mode=0o644), WORDS, SYSTEM))
+    answer = FileInventory((replace(TOOL, mode=0o644), WORDS, SYSTEM))
     found = compare_hosts(FILES, [introduction("ash")], [answer], ship=False)
     assert found.refusals[0].what == "ash: tool cannot be executed"
 
 
 def test_of_many_differences_the_first_are_named() -> None:
     many = tuple(File(f"f{number}", "1" * 32) for number in range(9))
-    missing = Inventory(tuple(replace(file, digest=None) for file in many))
+    missing = FileInventory(tuple(replace(file, digest=None) for file in many))
     found = compare_hosts(many, [introduction("ash")], [missing], ship=False)
     expected = "ash: f0 is missing; f1 is missing; f2 is missing; and 6 more"
     assert found.refusals[0].what == expected
 
 
 def test_answer_without_the_requested_files_is_refused() -> None:
-    found = compare_hosts(FILES, [introduction("ash")], [Inventory((TOOL,))], ship=True)
+    found = compare_hosts(FILES, [introduction("ash")], [FileInventory((TOOL,))], ship=True)
     assert "did not report its files" in found.refusals[0].what
 
 

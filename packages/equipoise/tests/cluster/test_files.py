@@ -20,7 +20,7 @@ from equipoise.cluster.files import (
 from equipoise.cluster.folders import CampaignFolder
 from equipoise.cluster.messages import (
     File,
-    Inventory,
+    FileInventory,
     Shipment,
     ShipmentReply,
     from_bytes,
@@ -48,7 +48,7 @@ def test_host_reports_its_files(host: Path) -> None:
         PROGRAM,
         File("a\0b", None),
     )
-    answer = from_bytes(tasks.examine(to_bytes(Inventory(wanted))), Inventory)
+    answer = from_bytes(tasks.examine(to_bytes(FileInventory(wanted))), FileInventory)
     digests = [file.digest for file in answer.files]
     assert digests == [files.digest_of(b"one"), None, None, None, None]
     assert [file.path for file in answer.files] == [file.path for file in wanted]

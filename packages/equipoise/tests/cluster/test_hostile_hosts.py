@@ -14,9 +14,9 @@ from equipoise.cluster import coordinator, equality, files
 from equipoise.cluster.coordinator import FleetProgress, HostProgress
 from equipoise.cluster.messages import (
     File,
+    FileInventory,
     FollowReply,
     FollowRequest,
-    Inventory,
     Refusal,
     ShipmentReply,
     Status,
@@ -234,7 +234,7 @@ def test_a_host_that_keeps_no_shipped_file_is_left_out(
     def answer(self: ScriptedCluster, host: ScriptedHost, task: str, *rest: Any) -> Any:
         match task:
             case "examine":
-                return Inventory((lacks,))
+                return FileInventory((lacks,))
             case "receive":
                 return answers[host.name]
         return own(self, host, task, *rest)

@@ -196,7 +196,9 @@ def test_a_worker_that_does_not_see_the_file_is_named(file: Path, tmp_path: Path
 
 def test_a_worker_with_another_version_is_named(strata: StratifiedLog[StratumRows]) -> None:
     def older(request: StratumRequest) -> bytes:
-        return analyse_stratum(to_bytes(msgspec.structs.replace(request, version="0.0.1")))
+        return analyse_stratum(
+            to_bytes(msgspec.structs.replace(request, equipoise_version="0.0.1"))
+        )
 
     with pytest.raises(UnusableInput, match=r"the worker w. has Equipoise .*0\.0\.1") as caught:
         judge_on(Scripted(instead=older), strata)
@@ -209,7 +211,7 @@ def test_a_worker_with_another_version_is_named(strata: StratifiedLog[StratumRow
         b"",
         b"\xc1",
         msgspec.msgpack.encode({}),
-        msgspec.msgpack.encode({"outcome": None, "unfit": None}),
+        msgspec.msgpack.encode({"outcome": None, "worker_problem": None}),
         msgspec.msgpack.encode({"outcome": {"name": "a"}}),
     ],
 )

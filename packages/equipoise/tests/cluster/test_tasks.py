@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from equipoise.cluster import tasks
-from equipoise.cluster.folders import CampaignFolder, Progress
+from equipoise.cluster.folders import CampaignFolder, StoredProgress
 from equipoise.cluster.messages import (
+    FileInventory,
     FollowRequest,
     Introduction,
-    Inventory,
     Status,
     from_bytes,
     to_bytes,
@@ -65,14 +65,14 @@ def test_malformed_or_deeply_nested_message_is_refused(content: bytes) -> None:
 
 def test_a_request_of_another_version_is_refused(host: Path) -> None:
     with pytest.raises(UnusableInput, match="cannot be read"):
-        from_bytes(tasks.begin(to_bytes(Inventory(()))), Status)
+        from_bytes(tasks.begin(to_bytes(FileInventory(()))), Status)
     with pytest.raises(UnusableInput, match="cannot be read"):
-        from_bytes(tasks.examine(b"no message"), Inventory)
+        from_bytes(tasks.examine(b"no message"), FileInventory)
 
 
 def test_an_order_that_another_version_stored_is_named(host: Path) -> None:
     order = order_for(plan_for())
-    folder = CampaignFolder.of(order.fleet, order.place)
+    folder = CampaignFolder.of(order.fleet, order.host_index)
     folder.path.mkdir()
     (folder.path / "order").write_bytes(b"\x80")
     with pytest.raises(UnusableInput, match="another version of Equipoise began the campaign"):
@@ -93,14 +93,14 @@ def test_campaign_without_an_order_is_absent(host: Path) -> None:
 
 def test_final_progress_fits_the_reserved_file_size(host: Path) -> None:
     folder = CampaignFolder(host)
-    folder.write_progress(Progress("waiting", segment=1))
+    folder.write_progress(StoredProgress("waiting", segment=1))
     size = (host / "state").stat().st_size
-    long = Progress(
+    long = StoredProgress(
         "failed", segment=1, failure="\U0001f525\x1b\n" * 9999, hint="\udcff" * 9999, run="r" * 99
     )
     folder.write_progress(long)
     assert (host / "state").stat().st_size == size
-    read = folder.progress()
+    read = folder.read_progress()
     assert read is not None
     assert read.failure is not None
     assert read.failure.startswith("\U0001f525\\x1b \U0001f525")
@@ -109,9 +109,9 @@ def test_final_progress_fits_the_reserved_file_size(host: Path) -> None:
 
 def test_damaged_state_is_ignored(host: Path) -> None:
     folder = CampaignFolder(host)
-    folder.write_progress(Progress("running", segment=1, process=123))
+    folder.write_progress(StoredProgress("running", segment=1, process=123))
     content = (host / "state").read_bytes()
     (host / "state").write_bytes(content.replace(b"123", b"456"))
-    assert folder.progress() is None
+    assert folder.read_progress() is None
     (host / "state").write_bytes(b"")
-    assert folder.progress() is None
+    assert folder.read_progress() is None

@@ -48,7 +48,7 @@ def test_a_number_that_no_campaign_computes_is_named(
     change(document)
     path = tmp_path / "changed.json"
     path.write_text(json.dumps(document))
-    with pytest.raises(UnusableInput, match="it is not a result document") as refusal:
+    with pytest.raises(UnusableInput, match="has an impossible value") as refusal:
         read_document(path)
     assert what in refusal.value.what
     assert refusal.value.hint is not None

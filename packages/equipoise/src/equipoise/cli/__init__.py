@@ -1,1 +1,1 @@
-"""The command line: one file for each command, thin."""
+"""The command line: one short file for each command."""

@@ -1,4 +1,4 @@
-"""The command line of the running command: a plan records it, and a report repeats it."""
+"""The command line of the running command, for plans and reports."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def command_line(**fixed_values: object) -> str:
 
 
 def typed_command(**fixed_values: object) -> tuple[str, ...]:
-    """Return the running command as an argument vector, without options for its output files.
+    """Return the arguments of the running command, without options for output files.
 
-    ``fixed_values`` are values that the command drew or looked up, such as a seed, by the names of
-    the parameters. Each replaces the typed value; ``None`` leaves the parameter out.
+    ``fixed_values`` has values that replace typed values, by parameter: for example, the seed that
+    was drawn. The value ``None`` leaves the parameter out.
     """
     context = click.get_current_context()
     parser = context.command.make_parser(context)
@@ -58,7 +58,7 @@ def typed_command(**fixed_values: object) -> tuple[str, ...]:
     parameters = {parameter.name: parameter for parameter in context.command.params}
     options: list[str] = []
     arguments: list[str] = []
-    # A command to measure (CMD after --) has options of its own, which click does not process.
+    # A command to measure (CMD after --) may have options, which click must not process.
     ends_with_command = False
     for name, value in (typed_values | fixed_values).items():
         parameter = parameters[name]
@@ -78,7 +78,6 @@ def typed_command(**fixed_values: object) -> tuple[str, ...]:
 
 
 def _typed_option(option: click.Parameter, value: Any) -> list[str]:
-    """Return the arguments that set an option, which may be repeatable or take several values."""
     name = max(option.opts, key=len)
     if isinstance(option, click.Option) and option.is_flag:
         return [name]

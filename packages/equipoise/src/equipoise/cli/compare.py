@@ -18,11 +18,11 @@ from equipoise.model.plan import PRIMARY_METRIC
 
 
 class CompareRequest(Struct, frozen=True, kw_only=True):
-    """Request of `equipoise compare`, with our options and those of hyperfine."""
+    """Request of `equipoise compare`, with options of Equipoise and of hyperfine."""
 
     options: CompareOptions
     hyperfine: HyperfineOptions
-    """Options under hyperfine's names, which `normalized` replaces."""
+    """Options under hyperfine's names; `normalized` translates them."""
     parameter_list: tuple[tuple[str, str], ...]
     """Name and values of each ``--parameter-list``."""
     parameter_scan: tuple[tuple[str, str, str], ...]
@@ -32,7 +32,7 @@ class CompareRequest(Struct, frozen=True, kw_only=True):
     hosts: HostOptions
 
     def normalized(self) -> CompareRequest:
-        """Return the same request, with our own options in place of those of hyperfine.
+        """Return the request with hyperfine's options translated into options of Equipoise.
 
         Raise `UnusableInput` if two options exclude each other, or a parameter cannot be read.
         """

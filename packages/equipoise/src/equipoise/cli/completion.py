@@ -1,7 +1,7 @@
-"""``equipoise completion``: the completion script of a shell, and the values that it completes.
+"""``equipoise completion``: the completion script of a shell, and the values to complete.
 
-A shell calls these functions while the user types. They show no errors: if a ledger or a repository
-cannot be read, they return no completions.
+A shell calls these functions while the user types. If a ledger or a repository cannot be read, a
+function returns no completions and shows no error.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MAX_RUNS = 50
 def complete_runs(
     context: click.Context, parameter: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """Return ``last`` and the run ids that start with ``incomplete``, each with its commands."""
+    """Return ``last`` and the run ids that start with ``incomplete``, with their commands."""
     from equipoise.ledger import open_for_reading
 
     items = [CompletionItem("last", help="the latest run")]
@@ -44,7 +44,7 @@ def complete_runs(
 def complete_runs_and_files(
     context: click.Context, parameter: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """Return the runs that start with ``incomplete``; without any, ask the shell for files."""
+    """Return the runs that start with ``incomplete``; if there are none, ask for files."""
     return complete_runs(context, parameter, incomplete) or complete_files(
         context, parameter, incomplete
     )

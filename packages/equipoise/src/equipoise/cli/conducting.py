@@ -1,4 +1,4 @@
-"""Steps that all commands with a campaign share: take the lock, measure, analyse and show."""
+"""Steps that all commands with a campaign share: lock the host, measure, analyse and show."""
 
 from __future__ import annotations
 
@@ -37,21 +37,16 @@ def measuring(
 ) -> Iterator[tuple[Ledger, ProgressListener]]:
     """Hold the measurement lock of this host; yield the ledger, open for writing, and a listener.
 
-    Print a message and raise `KeyboardInterrupt` if the user interrupts the campaign.
-
-    Parameters
-    ----------
-    author_block_s
-        Seconds of one block on the machine of the study's author; ``None`` if they are unknown.
-    after_interrupt
-        Hint after an interruption; ``{run}`` is replaced by the run id.
+    ``author_block_s`` is the time of one block on the machine of the study's author, if known. If
+    the user interrupts the campaign, print the hint ``after_interrupt`` and raise
+    `KeyboardInterrupt`. In the hint, the run id replaces ``{run}``.
     """
     listener = progress_for(quiet=output.quiet, color=output.color, author_block_s=author_block_s)
     with (
         measurement_lock(say_who_measures, allow_concurrent=output.allow_concurrent),
         open_for_writing(output.ledger, durable=output.durable, host=output.host) as ledger,
     ):
-        # Remaining processes of a killed campaign would disturb this campaign and its builds.
+        # Processes that a killed campaign left would disturb this campaign.
         clear_killed_campaigns(output)
         try:
             yield ledger, listener
@@ -68,9 +63,9 @@ def measure_on_hosts(
 ) -> int:
     """Measure a plan on every host of a cluster; return the exit status.
 
-    The kind of campaign that runs on hosts does this. Raise `UnusableInput` if it is not installed.
+    Raise `UnusableInput` if the kind `fleet`, which measures on hosts, is not installed.
     """
-    measure = load_part("on_hosts", "on the hosts of a cluster", "remove --cluster")
+    measure = load_part("on_hosts", purpose="on the hosts of a cluster", hint="remove --cluster")
     status = measure(plan, access, hosts, output, **keywords)
     assert isinstance(status, int)
     return status
@@ -85,7 +80,7 @@ def say_who_measures(owner: LockOwner) -> None:
 
 
 def clear_killed_campaigns(output: OutputOptions) -> None:
-    """Remove what killed campaigns left; print what was removed and what was kept."""
+    """Remove files and processes of killed campaigns; print what was removed and kept."""
     clearance = clear_leftovers()
     if output.quiet:
         return
@@ -107,9 +102,10 @@ def analyse(run_id: str, ledger: Ledger, output: OutputOptions) -> CampaignResul
 def explain_gap(record: RunRecord, ledger: Ledger, output: OutputOptions) -> None:
     """Explain the largest gap of a campaign.
 
-    The kind of campaign that tests causes does this. Raise `UnusableInput` if it is not installed.
+    Raise `UnusableInput` if the kind `explain`, which tests causes, is not installed.
     """
-    load_part("explain_gap", "that test causes", "remove --why")(record, ledger, output)
+    explain = load_part("explain_gap", purpose="that test causes", hint="remove --why")
+    explain(record, ledger, output)
 
 
 def show_result(result: CampaignResult, output: OutputOptions) -> int:
@@ -136,7 +132,7 @@ def write_figures(result: CampaignResult, output: OutputOptions) -> None:
     try:
         require_figures()
     except UnusableInput as missing:
-        # These figures were not requested: with --figures, the command would have refused to start.
+        # The user did not request these figures: with --figures, the command would have failed.
         say(f"the study's own figures are left out: {missing.what}", missing.hint)
         return
     from equipoise.figures.gallery import iteration_figures

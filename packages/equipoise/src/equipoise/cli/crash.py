@@ -16,13 +16,12 @@ from pathlib import Path
 CRASHES_FOLDER = Path("equipoise", "crashes")
 """Folder of crash files, below the user's state folder."""
 SECRET_MARK = "[left out]"
-"""Text that replaces a secret value."""
 MAX_SUMMARY_LETTERS = 200
 _ENV_OPTION = "--env"
 _SECRET_OPTIONS = (_ENV_OPTION, "--prepare", "--setup", "--conclude", "--cleanup", "--build")
-"""``--env``, and options with a shell line that may set variables."""
+"""Options whose values may contain secrets: environment variables and shell lines."""
 _MIN_SECRET_LETTERS = 4
-"""Minimum length of a value that is removed from the traceback; a shorter one is in many words."""
+"""Minimum length of a value that is removed from the traceback; a shorter value is too common."""
 
 
 def write_crash_file(error: BaseException, arguments: Sequence[str]) -> Path | None:
@@ -31,9 +30,7 @@ def write_crash_file(error: BaseException, arguments: Sequence[str]) -> Path | N
     The file is in ``$XDG_STATE_HOME/equipoise/crashes`` (by default ``~/.local/state/…``), or in
     the temporary folder. Values of ``--env`` and the lines of hooks and builds are left out.
 
-    Returns
-    -------
-    The file, or ``None`` if no folder accepts it.
+    Return the file, or ``None`` if no folder accepts it.
     """
     content = _crash_report(error, arguments).encode("utf-8", "backslashreplace")
     utc_time = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
@@ -61,10 +58,9 @@ def summary(error: BaseException, arguments: Sequence[str]) -> str:
 
 
 def _possible_folders() -> Iterator[Path]:
-    """Yield the folders for a crash file, the preferred folder first."""
     home_folder = os.environ.get("HOME", "")
     state_folder = os.environ.get("XDG_STATE_HOME", "")
-    # The XDG specification says to ignore a relative path.
+    # By the XDG specification, a relative path is ignored.
     if os.path.isabs(state_folder):
         yield Path(state_folder) / CRASHES_FOLDER
     elif os.path.isabs(home_folder):
@@ -104,7 +100,7 @@ def without_secrets(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def _public_value(option: str, value: str, secret_values: list[str]) -> str:
-    """Return the public text for an option's value; add its secret part to ``secret_values``."""
+    """Return the value of an option without its secret; add the secret to ``secret_values``."""
     variable, equals, secret = value.partition("=")
     if option == _ENV_OPTION and equals:
         secret_values.append(secret)

@@ -119,7 +119,7 @@ CERTIFICATE_SCHEMA = "equipoise.certificate/1"
 
 
 def examination_document(examination: Examination) -> Document:
-    """Build the document of an examination: the disturbances, worst first, each with its hint."""
+    """Build the document of an examination: the disturbances with their hints, the worst first."""
     title = _disturbance_sentence(examination)
     parts: list[Part] = [Paragraph(title, "strong")]
     for severity in SEVERITIES:

@@ -97,7 +97,7 @@ def command(request: ExportRequest) -> int:
     """
     output = request.output
     if request.ledger_slice:
-        _write_slice(request)
+        _write_ledger_of_run(request)
         return 0
     format_name = request.format or FORMAT_BY_EXTENSION.get(output.suffix.lower())
     if format_name is None:
@@ -115,11 +115,8 @@ def command(request: ExportRequest) -> int:
     return 0
 
 
-def _write_slice(request: ExportRequest) -> None:
-    """Write a ledger with one run. As every ledger, only its owner can read it.
-
-    Raise `UnusableInput` if there is no such run, or the file cannot be written.
-    """
+def _write_ledger_of_run(request: ExportRequest) -> None:
+    """Write a ledger with one run, which only the owner can read."""
     if request.format is not None or request.show_env:
         raise UnusableInput(
             "--ledger-slice cannot be combined with --format or --show-env: a ledger has one "
@@ -139,7 +136,7 @@ def _write_slice(request: ExportRequest) -> None:
         for refusal in report.refused:
             raise refusal
         with suppress(OSError):
-            # Create the file with the mode of a ledger; `write_file` keeps the mode.
+            # Create the file with the access rights of a ledger; `write_file` keeps the rights.
             os.close(os.open(output, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         write_file(output, slice_file.read_bytes())
 

@@ -1,7 +1,7 @@
 """``equipoise genmatch``: search for the covariate weights whose match has the best balance.
 
-The search is genetic. A candidate is a vector with one weight for each covariate. The fitness of a
-candidate is the balance of its match, by one of the `BALANCE_MEASURES`.
+The search is genetic. A candidate is a vector with a weight for each covariate. The search matches
+with these weights, and the fitness of the candidate is the balance of this match.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ BALANCE_MEASURES = (
     "qqmax.mean",
     "qqmax.max",
 )
-"""Measures of balance: the p-values of all tests, or a summary of the empirical quantile plots."""
+"""Measures of balance: p-values of tests, or differences in quantile plots."""
 _SEARCH_FIELDS = (
     "seed",
     "generations",
@@ -61,7 +61,7 @@ class GenMatchRequest(TableRequest, frozen=True, kw_only=True):
     population: int
     generations: int
     hard_limit: bool
-    """Whether ``generations`` limits the search even while it improves."""
+    """Whether the search stops after ``generations`` although the balance still improves."""
     wait: int
     """Number of generations without improvement after which the search stops."""
     fitness: str
@@ -153,7 +153,7 @@ def command(request: GenMatchRequest) -> int:
 
 
 def _worker_pool(hosts: ClusterOptions) -> AbstractContextManager[Any]:
-    """Return a context with the workers of a cluster; its value is ``None`` without a cluster."""
+    """Return a context that yields the workers of a cluster; ``None`` without a cluster."""
     access = hosts.access()
     if access is None:
         return nullcontext()
@@ -163,7 +163,6 @@ def _worker_pool(hosts: ClusterOptions) -> AbstractContextManager[Any]:
 
 
 def _search_as_json(result: TableMatch, search: GenMatchResult) -> dict[str, Any]:
-    """Return the fields of the JSON document, without the fields on balance."""
     effect = None
     if result.estimate is not None:
         effect = {name: getattr(result.array_match, name) for name in _EFFECT_FIELDS}

@@ -1,7 +1,7 @@
 """Options of hyperfine 1 and 2 that `equipoise compare` accepts under hyperfine's names.
 
-Each option is translated into an option of Equipoise. A note explains an option whose effect is
-not the same as in hyperfine.
+Each option is translated into an option of Equipoise. If an option has another effect than in
+hyperfine, a note explains the difference.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ from equipoise.model.errors import UnusableInput
 
 DEFAULT_SHELL = "/bin/sh"
 STYLES = ("auto", "basic", "full", "nocolor", "color", "none")
-"""Values of ``--style``."""
 TIME_UNITS = {
     "ns": ("ns", "nanosecond", "nanoseconds"),
     "µs": ("us", "µs", "microsecond", "microseconds"),
@@ -59,7 +58,7 @@ PRESETS = {
     "time": ("time_wall_clock", "time_cpu", "time_user", "time_system"),
     "all": tuple(METRICS),
 }
-"""Values of hyperfine's ``--metrics`` that name several metrics."""
+"""Values of hyperfine's ``--metrics`` that stand for several metrics."""
 _SHELL_NAMES = frozenset({"sh", "bash", "dash", "fish", "ksh", "zsh", "default", "none"})
 _INTERPRETER = re.compile(r"(python|pypy)[\d.]*|(ba|da|k|z|fi|c|tc)?sh")
 _IGNORED_EXITS_OPTION = "--ignored-exits"
@@ -67,7 +66,7 @@ _IGNORED_EXITS_OPTION = "--ignored-exits"
 
 
 class HyperfineCommand(CommandRecorder):
-    """A command that takes ``--ignore-failure`` with and without a value, as hyperfine does."""
+    """A command whose ``--ignore-failure`` may have a value or not, as in hyperfine."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments; ``--ignore-failure=1,2`` becomes ``--ignored-exits=1,2``."""
@@ -88,10 +87,7 @@ class HyperfineCommand(CommandRecorder):
 
 
 def _refuse_split_command(arguments: list[str]) -> None:
-    """Refuse ``python3 -c CODE`` without quotes, because ``-c`` is ``--cleanup`` here.
-
-    Raise `UnusableInput` if ``-c`` directly follows the name of an interpreter.
-    """
+    """Refuse ``python3 -c CODE`` without quotes, because ``-c`` is ``--cleanup`` here."""
     for index, (program, option) in enumerate(itertools.pairwise(arguments)):
         is_option_value = index > 0 and arguments[index - 1].startswith("-")
         is_interpreter = _INTERPRETER.fullmatch(os.path.basename(program))
@@ -167,7 +163,7 @@ hyperfine_options: Option = option_group(
 
 
 class HyperfineOptions(Struct, frozen=True):
-    """Values of the options that only hyperfine has."""
+    """Values of options that hyperfine has and Equipoise lacks."""
 
     runs: int | None = None
     min_runs: int | None = None
@@ -183,10 +179,9 @@ class HyperfineOptions(Struct, frozen=True):
     min_benchmarking_time: float | None = None
 
     def translated_options(self, options: CompareOptions) -> CompareOptions:
-        """Return our options of a comparison, with hyperfine's options translated into them.
+        """Return the options of a comparison, changed by hyperfine's options.
 
-        Raise `UnusableInput` if two options exclude each other, or the name of a shell follows
-        ``-S``.
+        Raise `UnusableInput` if two options exclude each other, or ``-S`` names a shell.
         """
         if self.reference is None and self.reference_name is not None:
             raise UnusableInput(
@@ -211,7 +206,7 @@ class HyperfineOptions(Struct, frozen=True):
         )
 
     def translated_output(self, options: OutputOptions) -> OutputOptions:
-        """Return our output options, with ``--style`` and ``--time-unit`` translated into them."""
+        """Return the output options, changed by ``--style`` and ``--time-unit``."""
         unit_name = self.time_unit_name
         unit = next((unit for unit, names in TIME_UNITS.items() if unit_name in names), None)
         return replace(
@@ -222,7 +217,7 @@ class HyperfineOptions(Struct, frozen=True):
         )
 
     def notes(self, options: CompareOptions) -> Iterator[str]:
-        """Yield a note on each option whose effect is not the same as in hyperfine."""
+        """Yield a note on each option whose effect differs from hyperfine's."""
         if self.default_shell:
             yield "-S: each time includes the start of the shell; it is not subtracted"
         if "pipe" in options.outputs:
@@ -305,7 +300,7 @@ _EXCLUSIVE_PAIRS = (
 
 
 def _translate_metrics(value: str) -> str:
-    """Return the value of ``--metrics`` with Equipoise's names of metrics, without units."""
+    """Return a value of hyperfine's ``--metrics`` as a value of our ``--metrics``."""
     if value.strip() in PRESETS:
         return ",".join(METRICS[name] for name in PRESETS[value.strip()])
     names = []

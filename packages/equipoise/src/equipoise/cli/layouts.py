@@ -1,6 +1,6 @@
 """``equipoise layouts``: link one program in many memory layouts.
 
-A layout is the order in which the linker puts functions into memory; it can change the speed.
+A layout is the order in which the linker places functions in memory. It can change the speed.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ TABLES: dict[str, tuple[Row, Callable[[], Iterator[Row]]]] = {
     "allocators": (("allocator", "what it is", "here"), lambda: _library_rows("allocator")),
     "blas": (("library", "what it is", "here"), lambda: _library_rows("blas")),
 }
-"""Headings and rows of each list, without the campaigns and the lists of other packages."""
+"""Headings and rows of the lists of this package, except the list of campaigns."""
 PROBES_LIST = "probes"
 """Name of the list that the package `equipoise-studies` adds."""
 
@@ -115,7 +115,7 @@ def _list_of_package(name: str) -> tuple[Row, tuple[Row, ...]]:
 
 def _campaign_list(ledger_path: Path, *, all_runs: bool) -> tuple[Document, list[dict[str, Any]]]:
     ledger_source = click.get_current_context().get_parameter_source("ledger")
-    # A ledger that the user names must exist, and so must the working folder.
+    # If the user names a ledger, it must exist. The working folder must exist, too.
     if ledger_source is ParameterSource.DEFAULT and not ledger_path.absolute().exists():
         next_step = "equipoise compare measures the first one"
         sentence = f"no campaigns yet: there is no ledger at {ledger_path}; {next_step}"
@@ -124,7 +124,7 @@ def _campaign_list(ledger_path: Path, *, all_runs: bool) -> tuple[Document, list
         runs = [
             run
             for run in ledger.runs()
-            # A campaign on several hosts has one line for all its members.
+            # A campaign on several hosts has one line.
             if all_runs or (run.study != CERTIFICATE_STUDY and run.whole is None)
         ]
     return runs_document(runs), [

@@ -59,7 +59,7 @@ GROUPS = {
 
 @functools.cache
 def commands() -> Mapping[str, Mapping[str, Command]]:
-    """Return the commands by heading and name, with the commands that kinds of campaign add."""
+    """Return all commands by heading and name, including commands of kinds of campaign."""
     groups = {
         heading: {
             name: Command(f"equipoise.cli.{name}", summary, heading)
@@ -85,7 +85,7 @@ def command_names() -> list[str]:
 def module_of_command(name: str) -> str | None:
     """Return the module of a command; ``None`` if no command has this name.
 
-    The kinds of campaign are loaded only if Equipoise itself has no such command.
+    The kinds of campaign are loaded only for a command that is not in `GROUPS`.
     """
     if any(name in group for group in GROUPS.values()):
         return f"equipoise.cli.{name}"
@@ -93,7 +93,7 @@ def module_of_command(name: str) -> str | None:
 
 
 _GARBAGE_THRESHOLD = 20_000
-"""Number of new objects after which Python collects garbage; 700 by default."""
+"""Number of new objects after which Python collects garbage; Python's default is 700."""
 
 
 class LazyCommands(click.Group):
@@ -133,7 +133,7 @@ class LazyCommands(click.Group):
             if not group:
                 continue
             with formatter.section(heading):
-                # All names have one width, so that the groups look like one table.
+                # Equal widths of names make the groups look like one table.
                 formatter.write_dl(
                     [(f"{name:{name_width}}", command.summary) for name, command in group.items()]
                 )
@@ -197,14 +197,14 @@ def run(arguments: Sequence[str]) -> int:
         say(error.format_message())
         return EXIT_UNUSABLE_INPUT
     except (click.Abort, KeyboardInterrupt):
-        # If an interrupt passes through code that `exec` made (dataclasses use it), CPython ends
-        # `python -m` by SIGINT later, even if the interrupt was handled. A new `exec` prevents it.
+        # If SIGINT interrupts code made by `exec` (dataclasses use `exec`), CPython later ends
+        # `python -m` by SIGINT. Another `exec` prevents this.
         exec("")
         return EXIT_INTERRUPTED
     except OutputFailed as error:
         return _report_output_failure(error)
     except BrokenPipeError:
-        # The reader of our output has gone: what is still buffered goes to /dev/null, silently.
+        # Nobody reads our output any more, so the buffered rest goes to /dev/null.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_DONE
     except Exception as error:
@@ -216,7 +216,7 @@ def run(arguments: Sequence[str]) -> int:
             return _report_user_error(_missing_working_folder() or limit_reached(error) or error)
         return _report_internal_error(error, arguments)
     except SystemExit as error:
-        # click exits with status 1, which means "gate failed", on any broken pipe.
+        # click raises SystemExit(1) on a broken pipe, but our status 1 means "gate failed".
         system_error = error.__context__
         if not isinstance(system_error, OSError):
             raise
@@ -241,7 +241,7 @@ def _report_output_failure(failure: OutputFailed) -> int:
 
 
 def _report_internal_error(error: Exception, arguments: Sequence[str]) -> int:
-    """Report an unexpected error: a fault of the system, or a defect, which has a crash file."""
+    """Report an unexpected error: a fault of the system, or a defect with a crash file."""
     system_fault = limit_reached(error) or _missing_working_folder()
     if system_fault is None and isinstance(error, OSError):
         system_fault = environment_fault(error)

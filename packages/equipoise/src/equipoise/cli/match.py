@@ -1,6 +1,6 @@
 """``equipoise match``: estimate the effect of a treatment by matching rows of a table.
 
-`genmatch` and `balance` also use its functions that write matched rows, a chart and JSON.
+`genmatch` and `balance` use the functions of this module that write rows, a chart and JSON.
 """
 
 from __future__ import annotations
@@ -50,16 +50,10 @@ def write_match_outputs(
     json_fields: Mapping[str, Any],
     balance: Balance,
 ) -> None:
-    """Write the requested files; print the document unless the JSON goes to stdout.
+    """Write the requested files; print ``document`` unless the JSON goes to stdout.
 
-    Parameters
-    ----------
-    document
-        Document for the terminal, ``--report`` and ``--figures``.
-    plot
-        Function that draws the chart of ``--plot``.
-    json_fields
-        Fields of the JSON document; this function adds the fields on balance.
+    ``plot`` draws the chart of ``--plot``. ``json_fields`` are fields of the JSON document; this
+    function adds the fields on balance.
     """
     if request.plot_file is not None:
         from equipoise.figures.save import save
@@ -201,7 +195,6 @@ def command(request: MatchRequest) -> int:
 
 
 def _strata_as_json(result: MatchResult) -> dict[str, Any]:
-    """Return fields of the JSON document: strata and their columns; empty without ``--by``."""
     from equipoise_matching.matching.stratified import MatchByResult
 
     if not isinstance(result, MatchByResult):

@@ -33,7 +33,7 @@ class MergeRequest(Struct, frozen=True, kw_only=True):
 @click.command("merge", epilog="Example: equipoise merge all.db host1.db host2.db")
 @click.argument("into", type=_FILE)
 @click.argument("sources", nargs=-1, required=True, type=_FILE, metavar="FROM …")
-@options.flag("--quiet", help="Print no line for each ledger.")
+@options.flag("--quiet", help="Print no summary of each ledger.")
 @options.durable_option
 @options.color_option
 @options.pass_request(MergeRequest)
@@ -55,12 +55,12 @@ def command(request: MergeRequest) -> int:
                 status = EXIT_UNUSABLE_INPUT
                 continue
             with source:
-                # INTO is created only once a ledger could be read, so not for a misspelt name.
+                # INTO is created after a ledger FROM was opened: a misspelt FROM creates no file.
                 if into is None:
                     into = stack.enter_context(
                         open_for_writing(request.into, durable=request.durable)
                     )
-                report = merge(into, source, None)
+                report = merge(into, source, identities=None)  # None: all runs.
             for refusal in report.refused:
                 say(f"{path}: {refusal.what}", refusal.hint)
                 status = EXIT_UNUSABLE_INPUT

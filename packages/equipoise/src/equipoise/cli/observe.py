@@ -1,7 +1,7 @@
 """``equipoise observe``: estimate the effect of a change from a log, by matching similar rows.
 
-A log is a table, or the trials of a ledger as rows. In a log nobody drew the version at random, so
-a row of the new version is compared with rows of the old version under similar conditions.
+A log is a table, or the trials of a ledger as rows. The version of a row was not drawn at random.
+Therefore a row of the new version is compared with similar rows of the old version.
 """
 
 from __future__ import annotations
@@ -40,13 +40,12 @@ if TYPE_CHECKING:
     from equipoise_matching.observation.result import ObservationResult
 
 _ADDRESS_PREFIXES = ("tcp://", "tls://", "ssh:", "local:")
-"""Beginnings of the address of a cluster of hosts; other values of ``--cluster`` are columns."""
+"""Prefixes of the address of a cluster of hosts; other values of ``--cluster`` are columns."""
 
 
 def _split_assignment(
     context: click.Context, option: click.Parameter, value: str | None
 ) -> tuple[str, str] | None:
-    """Split ``COLUMN=VALUE`` into the column and the value."""
     if value is None:
         return None
     column, equals, assigned_value = value.partition("=")
@@ -58,22 +57,18 @@ def _split_assignment(
 def _split_treatment(
     context: click.Context, option: click.Parameter, value: str
 ) -> tuple[str, str | None]:
-    """Split ``COLUMN=CANDIDATE:BASELINE``, of which only the column is required."""
     if "=" not in value:
         return value, None
     return _split_assignment(context, option, value) or ("", None)
 
 
 class ClusterValues(NamedTuple):
-    """Values of ``--cluster``, which means clusters of dependent rows or a cluster of hosts."""
+    """Values of ``--cluster``: columns that group dependent rows, or the address of hosts."""
 
     columns: tuple[str, ...] | None
-    """Columns that dependent rows share.
-
-    ``("none",)`` for independent rows; ``None`` to use a column with a known name, such as ``day``.
-    """
+    """Columns in which dependent rows have equal values; ``("none",)`` if rows are independent.
+    ``None``: use a column with a known name, such as ``day``."""
     address: str | None
-    """Address of the cluster of hosts."""
 
 
 def _split_clusters(
@@ -102,7 +97,7 @@ class ObserveRequest(Struct, frozen=True, kw_only=True):
     exact: tuple[str, ...]
     clusters: ClusterValues
     hosts: ClusterOptions
-    """How to connect to a cluster of hosts; ``clusters`` has its address."""
+    """Options of the connection to a cluster of hosts; ``clusters`` has the address."""
     method: str
     difference: bool
     placebo_outcome: tuple[str, ...]
@@ -119,9 +114,9 @@ class ObserveRequest(Struct, frozen=True, kw_only=True):
     output: OutputOptions
 
     def access(self) -> ClusterAccess | None:
-        """Return the cluster of hosts whose workers analyse the strata; ``None`` without a cluster.
+        """Return the cluster of hosts that analyses the strata; ``None`` without ``--cluster``.
 
-        Raise `UnusableInput` if the address is invalid or unprotected, or there are no strata.
+        Raise `UnusableInput` if the address is invalid or unprotected, or ``--strata`` is missing.
         """
         access = replace(self.hosts, cluster=self.clusters.address).access()
         if access is not None and self.strata is None:
@@ -323,9 +318,9 @@ LAUNCHER_METRICS = (
     *("wall_s", "user_s", "sys_s", "max_rss_bytes", "minor_faults", "major_faults"),
     *("voluntary_switches", "involuntary_switches"),
 )
-"""Metrics that the launcher measures of each trial."""
+"""Metrics that the launcher measures in each trial."""
 ENVIRONMENT_PREFIX = "environment_"
-"""Prefix of a column with a fact in which the environments of the campaigns differ."""
+"""Prefix of a column with a fact of the environment that differs between campaigns."""
 
 
 class ObservedLog(Struct, frozen=True):
@@ -337,18 +332,17 @@ class ObservedLog(Struct, frozen=True):
     left_out: dict[str, int] = field(default_factory=dict)
     """Number of trials that are not rows, by reason."""
     differences: ValuesByFact = field(default_factory=dict)
-    """Facts in which the environments of the campaigns differ, with their values."""
+    """Facts of the environment that differ between campaigns, with their values."""
     unit: str = "rows"
     """Plural noun for the rows."""
 
     def allow_differences(
         self, allowed: Sequence[str], matched_columns: Sequence[str] | None
     ) -> tuple[dict[str, NDArray[Any]], tuple[CampaignWarning, ...]]:
-        """Return the columns without the allowed differences, and a warning for each difference.
+        """Return the columns without allowed facts, and a warning for each allowed fact.
 
-        Raise `UnusableInput` if the campaigns differ in a fact that is neither a matched column nor
-        allowed. ``matched_columns`` are the columns on which the user wants to match; ``None``
-        means all usable columns.
+        Raise `UnusableInput` if campaigns differ in a fact that is neither matched nor allowed.
+        ``matched_columns`` are the columns to match on; ``None`` means all usable columns.
         """
         equal_facts = [name for name in allowed if name not in self.differences]
         if equal_facts:
@@ -373,15 +367,11 @@ class ObservedLog(Struct, frozen=True):
 def read_log(name: str, ledger_path: Path, treatment: str, *, show_env: bool) -> ObservedLog:
     """Read a table, all campaigns of a ledger's file, or one campaign of the ledger.
 
-    A table is recognised by its file extension; a folder with Parquet files is a table, too. Raise
-    `UnusableInput` if there is no such file or campaign, or it has no row.
+    ``name`` is a file with the extension of a table, a folder of Parquet files, a ledger, or a run.
+    The values of the column ``treatment`` are read as text. ``show_env`` says whether names of
+    conditions show the values of environment variables.
 
-    Parameters
-    ----------
-    treatment
-        Column with the version: its values are read as text, even if they look like numbers.
-    show_env
-        Whether the names of conditions show the values of environment variables.
+    Raise `UnusableInput` if there is no such file or campaign, or it has no row.
     """
     path = Path(name)
     if name.lower().endswith(ENDINGS) or is_parquet(path):
@@ -403,10 +393,8 @@ def read_log(name: str, ledger_path: Path, treatment: str, *, show_env: bool) ->
 def _log_of_trials(records: Sequence[RunRecord], source: str) -> ObservedLog:
     """Return a log whose rows are the measured trials of campaigns.
 
-    The columns are ``run``, ``study``, ``boot``, ``day`` (UTC), ``started_at`` (seconds), ``block``
-    (with its run), ``position``, ``condition``, the `LAUNCHER_METRICS`, and ``level_<factor>``,
-    ``covariate_<name>`` and ``metric_<name>`` as in ``equipoise export``. There is also
-    ``environment_<name>`` for each difference between the environments.
+    `_trial_row` makes the columns, with names as in ``equipoise export``. There is also
+    ``environment_<name>`` for each fact that differs between the campaigns.
     """
     left_out: Counter[str] = Counter()
     differences = _environment_differences(records)
@@ -473,7 +461,7 @@ def _trial_row(record: RunRecord, trial: Trial) -> dict[str, Any]:
 
 
 def _utc_day(seconds: float) -> str | None:
-    """Return the day of a time since the epoch; ``None`` outside the calendar."""
+    """Return the day of seconds since the epoch; ``None`` outside the calendar."""
     try:
         return datetime.fromtimestamp(seconds, UTC).date().isoformat()
     except (OverflowError, ValueError, OSError):
@@ -481,7 +469,7 @@ def _utc_day(seconds: float) -> str | None:
 
 
 def _column_array(values: list[Any]) -> NDArray[Any]:
-    """Return an array of numbers, with NaN for missing values, or else of objects."""
+    """Return an array of numbers, with NaN for missing values; else an array of objects."""
     if all(value is None or isinstance(value, int | float) for value in values):
         return np.array(values, dtype=np.float64)
     return np.array(values, dtype=object)

@@ -1,7 +1,6 @@
 """Progress of a campaign on stderr: a live bar on a terminal, else a few lines for a long study.
 
-Neither this module nor `progress_bars` starts a thread, because a thread that redraws would run at
-the same time as the trials (rule 4).
+This module and `progress_bars` start no thread, because it would run during trials (rule 4).
 """
 
 from __future__ import annotations
@@ -23,10 +22,9 @@ MIN_BUDGET_FOR_FORECAST_S = 120.0
 def progress_for(
     *, quiet: bool, color: bool, author_block_s: float | None = None
 ) -> ProgressListener:
-    """Return a listener: a live bar on a terminal, else lines for a long study, or silence.
+    """Return a listener that shows the progress of a campaign, or a silent listener.
 
-    ``author_block_s`` is the time of one block on the machine of the study's author; ``None`` if it
-    is unknown.
+    ``author_block_s`` is the time of one block on the machine of the study's author, if known.
     """
     if quiet:
         return ProgressListener()
@@ -70,7 +68,7 @@ class ProgressLines(ProgressListener):
             say(self._forecast.initial_forecast())
 
     def trial_ended(self, seconds: float, trial_count: int) -> None:
-        """Print a new forecast once enough of a long first block has run, and at its end."""
+        """Print a forecast during a long first block, and at the end of the first block."""
         forecast = self._forecast
         if forecast is None or forecast.first_block_is_over:
             return

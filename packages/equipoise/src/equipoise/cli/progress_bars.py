@@ -23,15 +23,15 @@ from equipoise.shared.safe_text import visible
 PAIR_SIZE = 2
 """Number of conditions in a plain comparison; a campaign with more is a study."""
 RESERVED_LINES = 6
-"""Lines of the terminal that are not available for the rows of the table."""
+"""Number of lines of the terminal that the rows of the table may not use."""
 OPEN_VERDICTS = ("undecided", "open")
 """Verdicts that more blocks may change."""
 STATUS_STYLES = {**STYLES, "confirmed": "bold", "refuted": "", "open": "dim"}
-"""Style of each verdict on a comparison, and of each outcome of an intervention."""
+"""Styles of the verdicts on comparisons, and of the outcomes of interventions."""
 
 
 class _ProgressAndTable(Progress):
-    """A bar with a table below it, once there is a table."""
+    """A bar, and below it a table if ``table`` is set."""
 
     table: RenderableType | None = None
 
@@ -79,7 +79,7 @@ class Bar(ProgressListener):
         )
         block_limit_text = "" if self._max_blocks is None else f"{self._max_blocks} blocks or "
         self._say(f"campaign {run_id}: at most {block_limit_text}{self._budget_s:g} s{verdict}")
-        # If a block runs only some conditions, the first block does not predict the next ones.
+        # If a block runs only some conditions, the first block does not predict later blocks.
         if len(plan.conditions) > PAIR_SIZE and plan.rules.runs_whole_blocks:
             self._forecast = StudyForecast(
                 plan, first_verdict_block, blocks_before, self._author_block_s
@@ -126,7 +126,7 @@ class Bar(ProgressListener):
         )
         text = f"block {progress.blocks}{limit_text}, at most {time_left} left"
         if statuses:
-            # The campaign continues because of an undecided comparison, so show that one.
+            # The campaign continues because of an undecided comparison, so show such a comparison.
             undecided_statuses = (status for status in statuses if status.verdict in OPEN_VERDICTS)
             text += f"; {_status_text(next(undecided_statuses, statuses[0]))}"
         self._describe(text, min(fraction_done, 1.0))
@@ -196,7 +196,7 @@ def _estimate_and_interval(status: ComparisonStatus) -> tuple[str, str]:
     """Return the estimate, and the interval or the fraction of the gap that is closed so far."""
     ratio, interval = status.ratio, status.ratio_ci
     if status.more_is_better:
-        # Like the result, show ratios of values and not of costs.
+        # As in the result, show ratios of values, not of costs.
         ratio, interval = inverse_ratio(ratio), inverse_interval(interval)
     estimate, ends = estimate_and_interval(ratio, interval, unknown="", unlimited="open")
     return estimate, f"closes {status.closes}" if status.closes else ends

@@ -1,7 +1,7 @@
 """Functions that read, compare, write and print the result of a campaign, for several commands.
 
-A result hides secret values. It has the findings of its study, and the comparison with a reference
-result if the user names one.
+A result has the findings of the study. If the user names a reference result, the result also has
+the comparison with it. Secret values are hidden.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from equipoise.report.json_document import encode
 from equipoise.shared.safe_text import visible
 
 _MAX_LISTED = 4
-"""Number of differences, or of values of a difference, that a message lists."""
+"""Maximum number of differences in a message, and of values of one difference."""
 _MAX_VALUE_LETTERS = 40
 
 ValuesByFact = dict[str, tuple[str, ...]]
-"""For each fact that differs between campaigns, by name: its value in each campaign."""
+"""Values of a fact in each campaign, by the name of the fact; only facts that differ."""
 
 
 class CampaignResult(Struct, frozen=True):
@@ -39,14 +39,13 @@ class CampaignResult(Struct, frozen=True):
     document: ResultDocument
     record: RunRecord
     other_campaigns: Sequence[RunSummary]
-    """Other campaigns of the same commands."""
 
 
 def read_result(run: str, ledger: Ledger, output: OutputOptions) -> CampaignResult:
-    """Return the result of a campaign of the ledger; ``run`` is its id, or the beginning of the id.
+    """Return the result of the campaign with the id ``run``, which may be shortened.
 
-    Raise `UnusableInput` if there is no such campaign, or it cannot be compared with the reference
-    result.
+    Raise `UnusableInput` if there is no such campaign, or no comparison with the reference result
+    is possible.
     """
     # Imported here because `equipoise compare` starts faster without it.
     from equipoise.why.result import with_experiment
@@ -60,7 +59,7 @@ def read_result(run: str, ledger: Ledger, output: OutputOptions) -> CampaignResu
 def other_campaigns_of(record: RunRecord, ledger: Ledger) -> list[RunSummary]:
     """Return the other campaigns of the same commands.
 
-    A campaign on several hosts is one entry; its members on each host are left out.
+    A campaign on several hosts is one entry.
     """
     own_ids = {record.id}
     if record.plan.membership is not None:
@@ -72,9 +71,11 @@ def other_campaigns_of(record: RunRecord, ledger: Ledger) -> list[RunSummary]:
 def result_of_records(records: Sequence[RunRecord], output: OutputOptions) -> ResultDocument:
     """Return the result of a campaign, compared with the reference result if there is one.
 
-    Raise `UnusableInput` if the two have nothing in common, or if a difference between their
-    environments is not allowed. ``records`` has the campaign and, if there is one, the campaign
-    that tested the causes of its gap. Their secret values must be hidden before the call.
+    The first of ``records`` is the campaign. A second record is the experiment that tested the
+    causes of the gap. Secret values must be hidden before the call.
+
+    Raise `UnusableInput` if the result and the reference result have nothing in common, or if a
+    difference between their environments is not allowed.
     """
     from equipoise.why.result import result_of
 
@@ -122,9 +123,8 @@ def warnings_if_allowed(
 def require_allowed(differences: ValuesByFact, allowed: Collection[str], alternative: str) -> None:
     """Check that campaigns differ only in facts that are allowed by name.
 
-    Raise `UnusableInput` if another fact differs; the message lists these facts and their values.
-    ``alternative`` is the remedy that the hint offers before ``--allow``. In this text, the name of
-    the first of these facts replaces ``{name}``.
+    Raise `UnusableInput` if another fact differs. ``alternative`` is the remedy that the hint
+    offers before ``--allow``; ``{name}`` in this text is replaced by the name of the fact.
     """
     names = [name for name in differences if name not in allowed]
     if not names:
@@ -154,7 +154,7 @@ def _text(value: Any) -> str:
 
 
 def recorded_name(record: RunRecord, name: str | None) -> str | None:
-    """Return a condition's name in the ledger, given this name or the name that reports show."""
+    """Return the name of a condition in the ledger, from this name or the name in reports."""
     displayed_conditions = records_for_display((record,), show_env=False)[0].plan.conditions
     for recorded, displayed in zip(record.plan.conditions, displayed_conditions, strict=True):
         if name in (recorded.name, displayed.name):

@@ -43,7 +43,7 @@ suite_options = options.option_group(
         "--kind",
         type=click.Choice(list(TOOLS)),
         metavar="TOOL",
-        help="CMD runs benchmarks of cargo, go, pytest or google-benchmark; only the last needs "
+        help="Benchmark tool: cargo, go, pytest or google-benchmark. Only google-benchmark needs "
         "CMD.",
     ),
     click.option(
@@ -53,7 +53,6 @@ suite_options = options.option_group(
         "--suite", metavar="FILE.toml", help="Read several benchmarks from a file."
     ),
 )
-"""The options that name the benchmarks to run."""
 build_options = options.option_group(
     click.option(
         "--build", metavar="LINE", help="Build each commit with this command line, untimed."
@@ -88,7 +87,7 @@ def measuring_options(metrics_help: str) -> Option:
     )
 
 
-output_options = options.option_group(
+result_options = options.option_group(
     options.ledger_option,
     options.durable_option,
     options.report_option,
@@ -99,7 +98,7 @@ output_options = options.option_group(
 
 
 class SuiteOptions(Struct, frozen=True):
-    """Benchmarks that run in each revision, and how they are built."""
+    """Options that name the benchmarks of each revision, and the build."""
 
     argv: tuple[str, ...] = ()
     """Command after ``--``: the program and its arguments."""
@@ -117,23 +116,19 @@ class SuiteOptions(Struct, frozen=True):
         return None if self.kind is None else TOOLS[self.kind]
 
     def read(self, purpose: str, example: str) -> Suite:
-        """Return the benchmarks and the command that builds them.
+        """Return the benchmarks and the command line that builds them.
 
-        Raise `UnusableInput` if the benchmarks are not named in exactly one way, or cannot be read.
+        In messages, ``purpose`` names the campaign, such as ``a gate``, and ``example`` is a
+        complete command line.
 
-        Parameters
-        ----------
-        purpose
-            Kind of campaign that needs the benchmarks, with its article, such as ``a gate``.
-        example
-            Complete command line, for the hint.
+        Raise `UnusableInput` if not exactly one option names benchmarks, or they cannot be read.
         """
         tool = self.tool
         # Some tools have a default command.
         command = self.argv or (() if tool is None else tool.command)
         if sum(map(bool, (command, self.benches, self.suite))) != 1:
             raise UnusableInput(
-                f"{purpose} needs exactly one of a command after --, --bench, --suite or --kind",
+                f"{purpose} needs exactly one of --bench, --suite, --kind, or a command after --",
                 hint=f"run, for example: {example}",
             )
         if self.benches:
@@ -154,7 +149,7 @@ class SuiteOptions(Struct, frozen=True):
 class CommitsOptions(Struct, frozen=True, kw_only=True):
     """Options that `bisect` and `history` share."""
 
-    program: SuiteOptions
+    benchmarks: SuiteOptions
     metrics: str | None
     limits: CampaignLimits
     output: OutputOptions
@@ -162,12 +157,13 @@ class CommitsOptions(Struct, frozen=True, kw_only=True):
     def request(self, campaign_noun: str, example: str) -> RevisionsRequest:
         """Return the benchmarks to run in each commit of the repository in the working folder.
 
-        ``campaign_noun`` is the kind of campaign in messages, such as ``history``; ``example`` is a
+        ``campaign_noun`` names the campaign in messages, such as ``history``. ``example`` is a
         complete command line for a hint.
 
         Raise `UnusableInput` if there is no command, or several metrics are named without a tool.
         """
-        tool, suite = self.program.tool, self.program.read(f"a {campaign_noun}", example)
+        tool = self.benchmarks.tool
+        suite = self.benchmarks.read(f"a {campaign_noun}", example)
         metrics = None if self.metrics is None else metric_names(self.metrics)
         if tool is None and metrics is not None and len(metrics) > 1:
             raise UnusableInput(
@@ -179,7 +175,7 @@ class CommitsOptions(Struct, frozen=True, kw_only=True):
             benchmarks=suite.benchmarks,
             build=suite.build,
             tool=tool,
-            # With a tool these are benchmarks, whose names may have commas: they are split later.
+            # With a tool, --metrics names benchmarks. Their names may have commas.
             metrics=self.metrics if tool is not None or metrics is None else metrics[0],
             limits=self.limits,
         )
@@ -200,7 +196,8 @@ def revision_of(repository: Repository, name: str | None, option: str) -> Revisi
 def builds_of_record(record: RunRecord) -> Iterator[CommitBuilds]:
     """Yield the builds of the commits of a recorded campaign.
 
-    Raise `UnusableInput` if the repository, a commit or the toolchain has changed since then.
+    Raise `UnusableInput` if the repository, a commit or the toolchain has changed since the
+    campaign.
     """
     commits_plan = commits_plan_of(record.plan)
     repository, tool = repository_of(commits_plan), tool_of(commits_plan)

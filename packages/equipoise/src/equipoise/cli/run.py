@@ -90,11 +90,11 @@ def command(request: RunRequest) -> int:
     limits, ranking = request.limits, request.ranking
     prepared_study = prepare_study(request.options, output.ledger)
     if sys.stderr.isatty() and not output.quiet:
-        # The result repeats the warnings, but perhaps hours later.
+        # The result has these warnings, too, but perhaps hours later.
         for warning in prepared_study.warnings:
             say(warning.summary, warning.hint)
     study = prepared_study.study
-    # A study without builds is checked before this campaign waits for another one.
+    # Check a study without builds before waiting for another campaign.
     plan_and_warnings = None
     if not prepared_study.build_lines:
         plan_and_warnings = study_plan(study, prepared_study.grid({}), limits, ranking=ranking)

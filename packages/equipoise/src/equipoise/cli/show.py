@@ -59,7 +59,7 @@ def command(request: ShowRequest) -> int:
     if request.pooled:
         _show_pooled(run, output)
         return 0
-    # The garbage collector would examine a large campaign again and again, in vain.
+    # Without this, the garbage collector would examine a large campaign again and again.
     with paused_garbage_collector():
         if other is not None:
             _show_two(run, other, output)
@@ -94,7 +94,7 @@ def _show_pooled(run: str, output: OutputOptions) -> None:
         )
     with open_for_reading(output.ledger) as ledger:
         campaigns = ledger.runs_with_same_commands(ledger.read_run(run).plan)
-        # A campaign on several hosts has no trials itself; its members are pooled instead.
+        # A campaign on several hosts has no trials, so pool the campaigns of its hosts.
         records = [ledger.read_run(campaign.id) for campaign in campaigns if campaign.hosts is None]
         records = [record for record in records if not record.plan.rules.has_members]
     pooled = pooled_campaigns(records_for_display(records, show_env=output.show_env))

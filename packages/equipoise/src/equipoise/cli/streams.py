@@ -1,8 +1,8 @@
 """Standard streams that handle a closed pipe and a full disk, and `say`, which prints messages.
 
-`prepare_standard_streams` replaces the streams once, at the start of the process. From then on
-`OutputFailed` is raised if a result cannot be written. A message that cannot be written is dropped
-without an error, because the exit status still reports the problem.
+`prepare_standard_streams` replaces the streams at the start of the process. After this, standard
+output raises `OutputFailed` if a result cannot be written. Standard error drops a message that
+cannot be written, because the exit status still reports the problem.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 _STDIN, _STDOUT, _STDERR = 0, 1, 2
 _STRICT_HANDLERS = ("strict", "surrogateescape")
-"""Error handlers that fail on a character that the encoding lacks."""
+"""Error handlers that raise an error if the encoding lacks a character."""
 
 
 class OutputFailed(Exception):
-    """Standard output cannot be written: its disk is full, it is closed, or its reader has gone.
+    """Error: standard output cannot be written (full disk, closed stream, closed pipe).
 
-    It is not an ``OSError``, because libraries would take it for an error of their own files.
+    This is not an ``OSError``, because libraries would mistake it for an error of their files.
     """
 
     def __init__(self, error: OSError) -> None:
@@ -36,12 +36,12 @@ class OutputFailed(Exception):
 
     @property
     def reader_has_gone(self) -> bool:
-        """Whether the reader of a pipe closed it, as ``head`` does."""
+        """Whether the reader has closed the pipe, as ``head`` does."""
         return self.error.errno == errno.EPIPE
 
 
 class _StandardOutput(io.FileIO):
-    """Standard output; after its first failure it discards everything silently."""
+    """Standard output; after the first failure, it discards everything."""
 
     failure: OSError | None = None
 
@@ -56,7 +56,7 @@ class _StandardOutput(io.FileIO):
 
 
 class _StandardError(io.FileIO):
-    """Standard error; a message that cannot be written is discarded silently."""
+    """Standard error; it discards a message that cannot be written."""
 
     def write(self, data: Buffer, /) -> int:
         try:
@@ -66,10 +66,10 @@ class _StandardError(io.FileIO):
 
 
 def _write_once(stream: io.FileIO, data: Buffer) -> int:
-    """Write as many bytes as the stream accepts; wait if it is non-blocking and accepts none."""
+    """Write as many bytes as the stream accepts, but at least one; wait if necessary."""
     while True:
         count = io.FileIO.write(stream, data)
-        # `write` returns None if it would block; the types of typeshed leave this out.
+        # `write` returns None if it would block. The type annotation of `write` omits this.
         if count is not None:
             return count
         writable = select.poll()
@@ -78,12 +78,12 @@ def _write_once(stream: io.FileIO, data: Buffer) -> int:
 
 
 def prepare_standard_streams() -> None:
-    """Make the standard streams usable, even if this process was started with closed ones."""
+    """Make the standard streams usable, even if they were closed before this process."""
     if sys.stdin is None:
         _open_null_device(_STDIN, os.O_RDONLY)
         sys.stdin = open(_STDIN, encoding="utf-8", closefd=False)  # noqa: SIM115
     if sys.stdout is None:
-        # Writing still fails, but no other file can get this descriptor.
+        # Open for reading, so that writing fails; another file cannot get this descriptor.
         _open_null_device(_STDOUT, os.O_RDONLY)
     if sys.stderr is None:
         _open_null_device(_STDERR, os.O_WRONLY)
@@ -92,7 +92,7 @@ def prepare_standard_streams() -> None:
 
 
 def say(message: str, hint: str | None = None) -> None:
-    """Print a message on stderr, with a hint what the user can do."""
+    """Print a message and a hint on stderr."""
     suffix = f"\n  hint: {visible(hint)}" if hint else ""
     print(f"equipoise: {visible(message)}{suffix}", file=sys.stderr, flush=True)
 
@@ -103,14 +103,14 @@ def is_watched() -> bool:
 
 
 def output_failure() -> OutputFailed | None:
-    """Return the failure of standard output, even if a library has caught its exception."""
+    """Return the failure of standard output, even if a library has caught the exception."""
     raw = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
     failure = raw.failure if isinstance(raw, _StandardOutput) else None
     return None if failure is None else OutputFailed(failure)
 
 
 def _open_null_device(descriptor: int, flags: int) -> None:
-    """Open /dev/null as a standard descriptor that is closed."""
+    """Open /dev/null with the number of a closed standard descriptor."""
     new_descriptor = os.open(os.devnull, flags)
     if new_descriptor != descriptor:
         os.dup2(new_descriptor, descriptor)
@@ -120,7 +120,7 @@ def _open_null_device(descriptor: int, flags: int) -> None:
 
 
 def _text_stream(raw: io.FileIO, replaced_stream: TextIO | None) -> TextIO:
-    """Return a text stream with the encoding and the buffering of the stream that it replaces."""
+    """Return a text stream with the encoding and the buffering of ``replaced_stream``."""
     error_handler = "strict" if replaced_stream is None else str(replaced_stream.errors)
     return io.TextIOWrapper(
         io.BufferedWriter(raw),

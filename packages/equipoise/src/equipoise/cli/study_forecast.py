@@ -1,7 +1,6 @@
 """Sentences that forecast how long a study will take.
 
-There is a forecast before the first block, one during a long first block, and one at the end of the
-first block.
+There are three forecasts: before the first block, during a long first block, and at its end.
 """
 
 from __future__ import annotations
@@ -13,23 +12,15 @@ from equipoise.model.plan import Plan
 from equipoise.report.units import waiting_time
 
 MIN_FORECAST_S = 20.0
-"""Seconds after which the time of a first block is forecast while the block runs."""
+"""Seconds of the first block after which there is a forecast while the block runs."""
 
 
 class StudyForecast:
     """Forecast of a study's time, from the trials of its first block.
 
-    The first block may be a warm-up. A resumed campaign gets a new forecast, from the first block
-    after the interruption.
-
-    Parameters
-    ----------
-    first_verdict_block
-        Number of the first block after which a verdict is possible.
-    blocks_before
-        Number of complete blocks before the campaign was resumed.
-    author_block_s
-        Seconds of one block on the machine of the study's author; ``None`` if they are unknown.
+    The first block may be a warm-up. In a resumed campaign, the first block is the block after the
+    ``blocks_before`` complete blocks. A verdict is possible after ``first_verdict_block``.
+    ``author_block_s`` is the time of one block on the machine of the study's author, if known.
     """
 
     def __init__(
@@ -57,7 +48,7 @@ class StudyForecast:
         return len(self._trial_seconds) >= self._trial_count
 
     def initial_forecast(self) -> str:
-        """Return a forecast from the facts that are known before the first trial."""
+        """Return the forecast before the first trial."""
         if self._author_block_s is None:
             return (
                 f"{self._trial_count} conditions, no new block after "
@@ -70,9 +61,9 @@ class StudyForecast:
         )
 
     def trial_ended(self, seconds: float, trial_count: int) -> str | None:
-        """Record a trial of the first block; return a forecast or ``None``.
+        """Record a trial of the first block, which has ``trial_count`` trials.
 
-        ``trial_count`` is the number of trials that the first block has.
+        Return a forecast, or ``None`` if there is no new forecast.
         """
         self._trial_count = trial_count
         self._trial_seconds.append(seconds)
@@ -91,14 +82,14 @@ class StudyForecast:
         )
 
     def first_block_progress(self) -> str:
-        """Return how many trials of the first block have ended, and the forecast for the block."""
+        """Return the number of ended trials of the first block, and the forecast of its time."""
         forecast = forecast_block(self._trial_seconds, self._trial_count)
         total = "" if forecast is None else f", about {waiting_time(forecast.block_s)} in all"
         return f"first trials: {len(self._trial_seconds)} of {self._trial_count}{total}"
 
     def _milestones(self, block_s: float) -> str:
-        """Return when the first verdicts and the end are expected, given the time of a block."""
-        # The last block may begin just before the budget is spent: it adds its own time.
+        """Return when the first verdicts and the end are expected, if a block takes ``block_s``."""
+        # The last block may begin just before the budget is spent, so its time is added.
         budget_s = max(self._budget_s + block_s, self._blocks_despite_budget * block_s)
         end_s = min(budget_s, self._max_blocks * block_s)
         end_phrase = f"the end after at most {waiting_time(end_s)}"

@@ -1,7 +1,8 @@
 """Progress bars on a terminal for work that is not a campaign: a match, a search, an observation.
 
-Each function is a context manager. It shows a bar or a sentence, yields the function that updates
-the display, and removes the display at the end.
+Each function is a context manager: it shows a bar or a sentence, yields a function that updates the
+display, and removes the display at the end. The function is ``None``, or does nothing, if ``quiet``
+is set or stderr is not a terminal.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ MIN_REDRAW_S = 0.1
 
 
 def description_column() -> TextColumn:
-    """Return the column for the description of a task, which is shown as plain text."""
+    """Return the column with the description of a task as plain text."""
     return TextColumn("{task.description}", markup=False)
 
 
@@ -62,8 +63,7 @@ def work_bar(
 ) -> Iterator[Callable[[int, int], None] | None]:
     """Show a bar for work with a known end; yield its update function.
 
-    The function takes the amount of work done and the total amount, and any thread may call it. It
-    is ``None`` if ``quiet`` is set or stderr is not a terminal.
+    The function takes the amount of work done and the total amount. Any thread may call it.
     """
     columns = (
         description_column(),
@@ -87,15 +87,12 @@ def work_bar(
 
 @contextmanager
 def status_line(*, quiet: bool, color: bool) -> Iterator[Callable[[str], object]]:
-    """Show the current step of long work as a sentence; yield the function that replaces it.
-
-    The function does nothing if ``quiet`` is set or stderr is not a terminal.
-    """
+    """Show the current step of long work as a sentence; yield a function to change the sentence."""
     if quiet or not sys.stderr.isatty():
         yield lambda _: None
         return
     with Console(stderr=True, no_color=not color).status("reading") as status:
-        # rich would read brackets in a plain string as its mark-up.
+        # In a plain string, rich would read brackets as mark-up.
         yield lambda sentence: status.update(Text(visible(sentence)))
 
 
@@ -105,16 +102,15 @@ def search_bar(
 ) -> Iterator[Callable[[Generation, int], None] | None]:
     """Show a bar for a genetic search; yield the function to call after each generation.
 
-    The function takes the generation and the largest number of generations. It is ``None`` if
-    ``quiet`` is set or stderr is not a terminal. ``measure`` is the name of the measure of
-    balance, whose best value the bar shows.
+    The function takes the generation and the maximum number of generations. The bar shows the best
+    value of ``measure``, a measure of balance.
     """
     columns = (BarColumn(bar_width=24), description_column())
     started = time.monotonic()
     with _bar("generation 0", columns, 1.0, quiet=quiet, color=color) as update:
 
         def generation_ended(generation: Generation, limit: int) -> None:
-            # The forecast assumes that the next generations take as long as the earlier ones.
+            # The forecast assumes that later generations take as long as earlier generations.
             generation_count = generation.number + 1
             generation_s = (time.monotonic() - started) / generation_count
             time_left = _clock_format(round(generation_s * max(limit - generation.number, 0)))

@@ -1,6 +1,6 @@
 """Functions that write the files of a command: documents, reports and figures.
 
-A file is replaced by a complete new one, so it is never half written.
+A complete new file replaces the old file, so a file is never half written.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FIGURE_EXTENSIONS = ("html", "svg", "png")
 MAX_ID_LETTERS = 80
 """Maximum length of a run's id in the name of its folder."""
 ReportedCampaign = tuple[ResultDocument, RunRecord | None]
-"""A result and the record of its campaign; ``None`` if the result was read from a JSON file."""
+"""A result and the record of its campaign. There is no record if a JSON file has the result."""
 
 
 def write_output(document: Document, to_json: Callable[[], bytes], output: OutputOptions) -> None:
@@ -98,7 +98,7 @@ def write_report(path: Path, campaigns: Sequence[ReportedCampaign]) -> None:
 def report_of(
     document: ResultDocument, record: RunRecord | None, *, with_figures: bool
 ) -> CampaignReport:
-    """Return the report of a campaign, on request with the data of its figures.
+    """Return the report of a campaign, with the data for figures if ``with_figures`` is true.
 
     Raise `UnusableInput` if figures are requested, and altair or vl-convert is not installed.
     """
@@ -121,7 +121,7 @@ def report_of(
 
 
 def flame_graph_of(record: RunRecord, document: ResultDocument) -> bytes | None:
-    """Return the flame graph of the explained gap as SVG; ``None`` if no profile was recorded."""
+    """Return the flame graph of the explained gap as SVG; ``None`` without a profile."""
     from equipoise.why.differences.stacks import can_be_drawn, draw_profiles
     from equipoise.why.explanation import evidence_of_gap
     from equipoise.why.gap import choose_gap
@@ -151,9 +151,9 @@ def write_documents(path: Path, documents: Sequence[Document]) -> None:
 
 
 def markdown_with_figures(documents: Sequence[Document], path: Path) -> str:
-    """Return documents as Markdown for the file ``path``; write the figures next to this file.
+    """Return documents as Markdown for the file ``path``; write the figures next to the file.
 
-    Figures are left out, with a message, if altair or vl-convert is not installed. Raise
+    If altair or vl-convert is not installed, print a message and leave out the figures. Raise
     `UnusableInput` if a figure cannot be written.
     """
     from equipoise.figures.save import save
@@ -203,9 +203,9 @@ def folder_name(number: int, run_id: str) -> str:
 
 
 def save_figures(figures: Iterable[Figure], folder: Path) -> list[Path]:
-    """Write figures into a folder, created if missing; return the files.
+    """Write figures into a folder, which may be missing; return the files.
 
-    A second figure of the same name gets the suffix ``_2``. Raise `UnusableInput` if the folder
+    A second figure with the same name gets the suffix ``_2``. Raise `UnusableInput` if the folder
     cannot be created or written to.
     """
     from equipoise.figures.save import save
@@ -223,7 +223,7 @@ def save_figures(figures: Iterable[Figure], folder: Path) -> list[Path]:
 
 
 def save_flame_graph(svg: bytes, folder: Path) -> None:
-    """Write a flame graph as SVG and PNG into a folder, created if missing.
+    """Write a flame graph as SVG and PNG into a folder, which may be missing.
 
     Raise `UnusableInput` if the folder cannot be created or written to.
     """

@@ -1,9 +1,8 @@
 """Addresses of clusters for ``--cluster``, and which of them may be used without encryption.
 
-A scheduler, its workers and its clients send each other pickles, which run code when they are
-read. Without TLS, everybody on the path between them can run code as this user. Therefore an
-unencrypted address must be this host's own or in a private network (RFC 1918, RFC 4193), unless
-the user gives ``--insecure``.
+Dask's processes send each other pickles, and a pickle can run code. Without TLS, everybody on the
+network path can run code as this user. Therefore an unencrypted address must belong to this host or
+to a private network (RFC 1918, RFC 4193), unless the user gives ``--insecure``.
 """
 
 from __future__ import annotations
@@ -114,7 +113,7 @@ def read_scheduler(text: str, formats: str = SCHEDULER_FORMAT) -> SchedulerAddre
 
 
 def resolve(host: str) -> tuple[str, ...]:
-    """Return every numeric address of a host; empty if the name of the host is unknown."""
+    """Return all numeric addresses of a host; none if the name of the host is unknown."""
     try:
         entries = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
@@ -123,10 +122,9 @@ def resolve(host: str) -> tuple[str, ...]:
 
 
 def refuse_unprotected(address: SchedulerAddress, resolver: Resolver = resolve) -> None:
-    """Refuse an unencrypted address, unless all its numeric addresses are loopback or private.
+    """Raise `UnusableInput` if an address is neither encrypted nor private, or is unknown.
 
-    Raise `UnusableInput` if other people on the path could read the messages and run code as this
-    user, or if the name has no address.
+    An address is private if all its numeric addresses are (see `is_private_address`).
     """
     if address.is_encrypted:
         return

@@ -2,14 +2,13 @@
 
 Two processes of the host use this module:
 
-1. The Dask worker calls `begin`, which writes the order into the folder of the campaign and starts
-   ``python -m equipoise.cluster.campaign_process FOLDER LIFE``.
-2. That campaign process runs `main`, which calls `run`, which calls `_measure`. It has its own Unix
-   session, and no variable and no descriptor of Dask. It measures as ``equipoise run`` does: with
-   the measurement lock, the launcher and the ledger of the host.
+1. The Dask worker calls `begin`, which writes the order into the folder of the campaign. Then it
+   starts ``python -m equipoise.cluster.campaign_process FOLDER LIFE``.
+2. The campaign process runs `main`, `run` and `_measure`. It has its own Unix session, and no
+   variable and no descriptor of Dask. It measures as ``equipoise run`` does: with the measurement
+   lock, the launcher and the ledger of the host.
 
-LIFE is the descriptor of a locked file. The kernel unlocks this file when the process ends,
-whatever the reason.
+LIFE is the descriptor of a locked file. The kernel unlocks this file when the process ends.
 """
 
 from __future__ import annotations
@@ -38,8 +37,8 @@ from equipoise.campaign.segment import StopReason
 from equipoise.cluster.files import MachineFolders, fill_working_folder, local_plan
 from equipoise.cluster.folders import (
     CampaignFolder,
-    Progress,
     StoredOrder,
+    StoredProgress,
     remove_old_campaigns,
     require_run_identity,
 )
@@ -67,21 +66,21 @@ _NANNY_VARIABLES = {
     "OPENBLAS_NUM_THREADS": "1",
     "PYTHONHASHSEED": "6640",
 }
-"""Variables that Dask's nanny, the parent of a worker, sets for the worker (``distributed.nanny``).
-They would change the times of trials."""
+"""Variables that Dask's nanny, the parent process of a worker, sets (``distributed.nanny``). They
+would change the times of trials."""
 
 
 def begin(order: Order) -> Status:
     """Start the campaign of an order in a separate process, unless the campaign runs or has ended.
 
-    The worker calls this function. If two orders come at once, only one process starts: the first
-    order locks the file ``life`` of the campaign, and the process inherits the lock.
+    If two orders come at once, only one process starts: the first order locks the file ``life``,
+    and the process inherits the lock.
 
     Raise `UnusableInput` if the order has no usable plan, a shipped file is missing, or the folder
     of the campaign cannot be written.
     """
     require_run_identity(order.identity)
-    folder = CampaignFolder.of(order.fleet, order.place)
+    folder = CampaignFolder.of(order.fleet, order.host_index)
     try:
         if not folder.path.exists():
             remove_old_campaigns(folder.path.parent)
@@ -95,12 +94,12 @@ def begin(order: Order) -> Status:
 
 
 def _must_start(order: Order, folder: CampaignFolder) -> bool:
-    """Return whether an order starts a process; the caller knows that no process is alive."""
-    progress = folder.progress()
+    """Return whether an order starts a process, if no process of the campaign is alive."""
+    progress = folder.read_progress()
     if progress is None or order.segment > progress.segment:
         return True
     # A repeated order starts a campaign again only if its process died or failed.
-    state = folder.after_death(progress).state
+    state = folder.progress_of_dead_process(progress).state
     return order.segment == progress.segment and state in ("died", "failed")
 
 
@@ -116,8 +115,8 @@ def _start_process(order: Order, folder: CampaignFolder, life_file: int) -> None
     if order.shipped:
         fill_working_folder(order.shipped, folder.working_folder)
     folder.write_order(stored_order)
-    progress = Progress("waiting", segment=order.segment)
-    if (earlier_progress := folder.progress()) is not None:
+    progress = StoredProgress("waiting", segment=order.segment)
+    if (earlier_progress := folder.read_progress()) is not None:
         progress = replace(progress, run=earlier_progress.run, blocks=earlier_progress.blocks)
     folder.write_progress(progress)
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
@@ -138,15 +137,12 @@ def _start_process(order: Order, folder: CampaignFolder, life_file: int) -> None
         )
     finally:
         os.close(log)
-    # The thread reaps the process at its end, if this process still exists.
+    # The thread reads the exit status, so that the ended process does not stay as a zombie.
     threading.Thread(target=process.wait, name="equipoise-reaper", daemon=True).start()
 
 
 def environment_without_dask() -> dict[str, str]:
-    """Return the environment of this process as it would be without Dask.
-
-    Variables that the nanny has set get the values with which the nanny was started.
-    """
+    """Return the environment of this process without the changes that Dask made."""
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith("DASK_")
     }
@@ -178,8 +174,8 @@ def _machine_folders(stored_order: StoredOrder, folder: CampaignFolder) -> Machi
     )
 
 
-def _build_levels(stored_order: StoredOrder, folder: CampaignFolder) -> MachineFolders:
-    """Build the levels of a study; return the folders of this machine, with one for each level."""
+def _folders_with_builds(stored_order: StoredOrder, folder: CampaignFolder) -> MachineFolders:
+    """Build the levels of a study; return the folders of this host, including these builds."""
     folders = _machine_folders(stored_order, folder)
     lines = {build.level: folders.to_local(build.line) for build in stored_order.order.builds}
     # A killed process may have left incomplete builds.
@@ -190,8 +186,8 @@ def _build_levels(stored_order: StoredOrder, folder: CampaignFolder) -> MachineF
 
 def check_plan(plan: Plan, order: Order) -> None:
     """Raise `UnusableInput` if a plan is for another host, or cannot be measured on a cluster."""
-    membership = plan.membership
-    if membership is None or (membership.whole, membership.place) != (order.fleet, order.place):
+    member = plan.membership
+    if member is None or (member.whole, member.place) != (order.fleet, order.host_index):
         raise version_mismatch("the order has a plan for another host of the fleet")
     if plan.terms is not None:
         raise UnusableInput(
@@ -209,9 +205,9 @@ def _folder_error(folder: CampaignFolder, error: OSError) -> EquipoiseError:
 
 
 class _ProgressWriter(ProgressListener):
-    """Listener that writes the campaign's progress, between trials only."""
+    """Listener that writes the progress of a campaign, never during a trial."""
 
-    def __init__(self, folder: CampaignFolder, progress: Progress) -> None:
+    def __init__(self, folder: CampaignFolder, progress: StoredProgress) -> None:
         self._folder = folder
         self.progress = progress
 
@@ -226,7 +222,7 @@ class _ProgressWriter(ProgressListener):
         self.write(blocks=progress.blocks)
 
     def write(self, **changes: object) -> None:
-        """Change fields of the progress, and write it."""
+        """Change fields of the progress, and write the progress."""
         began = self.progress.began
         running_s = 0.0 if began is None else time.monotonic() - began
         self.progress = replace(self.progress, **{"running_s": running_s, **changes})
@@ -236,7 +232,7 @@ class _ProgressWriter(ProgressListener):
 def run(folder: CampaignFolder) -> None:
     """Measure the campaign of the order in a folder, and write how the campaign ended."""
     stored_order = folder.read_order()
-    progress = folder.progress()
+    progress = folder.read_progress()
     assert stored_order is not None
     assert progress is not None
     writer = _ProgressWriter(folder, progress)
@@ -268,7 +264,7 @@ def run(folder: CampaignFolder) -> None:
 
 
 def _measure(folder: CampaignFolder, stored_order: StoredOrder, writer: _ProgressWriter) -> str:
-    """Start or resume the campaign on this host; return why it stopped."""
+    """Start or resume the campaign on this host; return why the campaign stopped."""
     order = stored_order.order
 
     def write_wait(owner: LockOwner) -> None:
@@ -285,7 +281,7 @@ def _measure(folder: CampaignFolder, stored_order: StoredOrder, writer: _Progres
         writer.write(state="running", began=time.monotonic(), hint=None)
         run_id = ledger.id_of(order.identity)
         if run_id is None:
-            plan = local_plan(order.plan, _build_levels(stored_order, folder))
+            plan = local_plan(order.plan, _folders_with_builds(stored_order, folder))
             identity = bytes.fromhex(order.identity)
             run_id = conduct.start(plan, ledger, writer, identity=identity)
         else:
@@ -300,7 +296,7 @@ def _resume(run_id: str, order: Order, ledger: Ledger, writer: _ProgressWriter) 
     writer.write(run=run_id, blocks=block_count)
     stop_reason = record.segments[-1].stopped_because
     if order.limits is None and stop_reason in get_args(StopReason):
-        # The campaign has ended; only its folder was removed.
+        # The campaign has ended, and nothing asks for more blocks.
         return
     limits = order.limits or CampaignLimits()
     if stop_reason == "block limit" and limits.blocks is None:
@@ -310,7 +306,7 @@ def _resume(run_id: str, order: Order, ledger: Ledger, writer: _ProgressWriter) 
 
 
 def _interrupt_campaign(signal_number: int, frame: FrameType | None) -> NoReturn:
-    # Later signals are ignored, because they must not interrupt the end of the campaign.
+    # A second signal must not interrupt the end of the campaign.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""The connection to a Dask scheduler, which campaigns, searches and observations share.
+"""The connection to a Dask scheduler.
 
 The program at the address can run code as this user: see `equipoise.cluster.address`.
 """
@@ -36,7 +36,7 @@ CONNECT_TIMEOUT_S = 5.0
 """Seconds in which a scheduler must answer."""
 
 _GREETING_LENGTH = struct.Struct("<Q")
-"""Begin of the greeting, the message that a scheduler sends first: the greeting's length."""
+"""First bytes of the greeting (the first message of a scheduler): the length of the greeting."""
 _MAX_GREETING_BYTES = 1 << 20
 
 
@@ -53,7 +53,7 @@ class TlsFiles:
 
 
 class ClusterAccess(Struct, frozen=True):
-    """A cluster, and the protection of the connection to it."""
+    """A cluster, and the protection of the connection."""
 
     address: ClusterAddress
     tls: TlsFiles | None = None
@@ -96,7 +96,7 @@ def running_scheduler(access: ClusterAccess) -> Iterator[str]:
 
 @contextmanager
 def cluster_client(access: ClusterAccess) -> Iterator[Client]:
-    """Connect to a cluster for the time of the block.
+    """Yield a client that is connected to a cluster.
 
     Raise `UnusableInput` as `running_scheduler` and `connect` do.
     """
@@ -140,7 +140,7 @@ def security_for(
         )
     tls_context = None if tls is None else _tls_context(tls)
     distributed = require("distributed", "clusters", "cluster")
-    # Without TLS files of the user, Dask's own configuration may have some.
+    # If the user gives no TLS files, Dask's configuration may name some.
     security = distributed.Security()
     if tls is not None:
         security = distributed.Security(
@@ -179,7 +179,7 @@ def unreachable_error(address: str, error: Exception) -> UnusableInput:
 
 
 def _tls_context(tls: TlsFiles) -> ssl.SSLContext:
-    """Return the TLS context that Dask would make, but with errors that name the file."""
+    """Return the TLS context that Dask would make; errors name the unusable file."""
     for file in (tls.authority, tls.certificate, tls.key):
         # Opening a FIFO would wait for a writer.
         if file.exists() and not file.is_file():
@@ -190,7 +190,7 @@ def _tls_context(tls: TlsFiles) -> ssl.SSLContext:
         context = ssl.create_default_context(cafile=tls.authority)
     except (OSError, ValueError) as error:
         raise _tls_file_error(tls.authority, error) from error
-    # Like Dask, accept every certificate that the authority has signed, whatever its host name.
+    # Like Dask, accept every certificate of the authority, for any host name.
     context.check_hostname = False
     try:
         context.load_cert_chain(tls.certificate, tls.key, password=_no_password)
@@ -218,7 +218,7 @@ def _no_password() -> str:
 def _check_greeting(
     address: SchedulerAddress, context: ssl.SSLContext | None, timeout_s: float
 ) -> None:
-    """Check that the server sends a scheduler's greeting; Dask would wait for it without end."""
+    """Check that the server sends a scheduler's greeting. Dask would wait without a limit."""
     with socket.create_connection((address.host, address.port), timeout_s) as tcp:
         connection = (
             tcp if context is None else context.wrap_socket(tcp, server_hostname=address.host)

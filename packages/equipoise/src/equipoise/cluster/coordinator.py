@@ -1,8 +1,8 @@
-"""The coordinator of a fleet: it sends orders to the hosts and pulls their records until the end.
+"""The coordinator of a fleet: it sends orders to the hosts and copies their records.
 
-A fleet is a campaign on several hosts. Each host has a separate task, so that a slow or lost host
-does not delay the others. The record of a host comes in slices. A slice begins at the end of the
-coordinator's copy, so a repeated slice adds nothing. Only this process writes to its ledger.
+A fleet has the hosts of one campaign. The coordinator follows each host in a separate task, so that
+a slow host does not delay other hosts. The coordinator requests the record of a host in slices. A
+slice begins at the end of the coordinator's copy.
 """
 
 from __future__ import annotations
@@ -29,30 +29,30 @@ from equipoise.model.record import INTERRUPTED
 from equipoise.shared.safe_text import short_line
 
 HOST_TIMEOUT_S = 300.0
-"""Seconds without an answer after which the fleet's campaign goes on without a host."""
+"""Seconds without an answer after which the coordinator gives up a host."""
 TASK_TIMEOUT_S = 20.0
 """Seconds in which a host must answer one request."""
 HALT_TIMEOUT_S = 4.0
 """Seconds in which all hosts together must answer the request to stop."""
 MIN_PAUSE_S, MAX_PAUSE_S = 0.3, 5.0
-"""Shortest and longest pause between two requests to a host that answers."""
+"""Shortest and longest pause between two requests to an answering host."""
 PAUSE_FRACTION = 0.02
-"""Pause between two requests to a host, as a fraction of the time since its campaign began. A host
-answers while its trials run, so requests must be rare."""
+"""Pause between two requests to a host, as a fraction of the time since the campaign began. An
+answer may disturb a trial, so requests are rare."""
 MAX_DELAY_S = 15.0
 """Longest pause after a request without an answer, in seconds."""
 IDLE_TIMEOUT_S = 3600.0
-"""Seconds without a new record after which the fleet's campaign goes on without a host that waits
-or measures. If ``host_timeout_s`` is longer, it replaces this time."""
+"""Seconds without a new record after which the coordinator gives up an answering host. A longer
+``host_timeout_s`` replaces this time."""
 MAX_ABSENCES = 5
-"""Largest number of consecutive answers that the host has no such campaign."""
+"""Maximum number of consecutive answers ``absent``: the host has no such campaign."""
 MAX_RESTARTS = 100
-"""Largest number of restarts of a host's process that died."""
+"""Maximum number of restarts of a host's dead campaign process."""
 MAX_DEATHS = 3
-"""Largest number of deaths of a host's process without a new block."""
+"""Maximum number of deaths of a host's campaign process without a new block."""
 
 _MAX_TIME_S = 1e9
-"""Longest running time that a host may report; a longer time is replaced."""
+"""Maximum running time that a host may report; it replaces a longer time."""
 
 HostState = Literal["starting", "waiting", "measuring", "no answer", "ended", "failed", "missing"]
 """``waiting``: the host waits for its measurement lock; ``missing``: the coordinator gave up the
@@ -61,7 +61,7 @@ END_STATES: frozenset[HostState] = frozenset({"ended", "failed", "missing"})
 
 
 class HostProgress(Struct, frozen=True):
-    """Progress of the campaign of one host, a line in tables."""
+    """Progress of the campaign of one host."""
 
     host: str
     """Name of the host in tables."""
@@ -94,7 +94,7 @@ class FleetProgress(Struct, frozen=True):
 
 
 class FleetListener:
-    """Listener to the progress of a fleet's campaign. The methods of this class do nothing."""
+    """Base class of listeners to the progress of a fleet's campaign."""
 
     def fleet_started(self, progress: FleetProgress) -> None:
         """Report the start, before the first request."""
@@ -103,19 +103,19 @@ class FleetListener:
         """Report a change of a host's progress."""
 
     def fleet_ended(self) -> None:
-        """Report that the coordinator does not follow the hosts any more."""
+        """Report that the coordinator has stopped following the hosts."""
 
 
 @dataclass
 class HostCampaign:
-    """The coordinator's state of one host's campaign."""
+    """The campaign of one host, as the coordinator sees it."""
 
     order: Order
     host: HostReference
     progress: HostProgress
     may_have_ended: bool
-    """Whether the campaign may have ended in an earlier segment. The host then gets the order only
-    if the campaign was interrupted or failed, or if the order has new limits."""
+    """Whether the campaign may have ended in an earlier segment. In this case the coordinator
+    requests the status before it sends the order."""
     answered_at: float = 0.0
     """Time of the latest answer."""
     recorded_at: float = 0.0
@@ -123,13 +123,13 @@ class HostCampaign:
     _silences: int = 0
     """Number of consecutive requests without an answer."""
     _absences: int = 0
-    """Number of consecutive answers that the host has no such campaign."""
+    """Number of consecutive answers ``absent``."""
     _deaths: int = 0
-    """Number of deaths of the host's process since the last new block."""
+    """Number of deaths of the campaign process since the last new block."""
     _restarts: int = 0
-    """Number of all deaths of the host's process."""
+    """Number of all deaths of the campaign process."""
     _blocks_at_death: int = 0
-    """Number of complete blocks at the last death after a new block."""
+    """Number of complete blocks when `_deaths` was set to 0."""
 
     def __post_init__(self) -> None:
         """Send the order of a new campaign with the first request."""
@@ -137,7 +137,7 @@ class HostCampaign:
 
     @property
     def is_over(self) -> bool:
-        """Whether the coordinator does not follow the campaign any more."""
+        """Whether the coordinator has stopped following the campaign."""
         return self.progress.state in END_STATES
 
     def note_answer(self, status: Status, now: float) -> None:
@@ -164,7 +164,7 @@ class HostCampaign:
         self.progress = HostProgress(self.progress.host, state, status, problem, hint)
 
     def note_refusal(self, error: EquipoiseError) -> None:
-        """Note that the host, or this ledger, cannot continue the campaign."""
+        """Note that the host refused the campaign, or that this ledger refused the record."""
         self.progress = replace(self.progress, state="failed", problem=error.what, hint=error.hint)
 
     def note_silence(self, reason: str) -> float:
@@ -174,17 +174,17 @@ class HostCampaign:
         return min(2.0 ** (self._silences - 1), MAX_DELAY_S)
 
     def give_up_silent_host(self, silent_s: float) -> None:
-        """Stop following the campaign, because the host gave no answer for ``silent_s`` seconds."""
+        """Give up the host after ``silent_s`` seconds without an answer."""
         reason = "" if self.progress.problem is None else f": {self.progress.problem}"
         problem = f"no answer for {silent_s:.0f} s{reason}"
         self.progress = replace(self.progress, state="missing", problem=problem)
 
     def is_under_way(self) -> bool:
-        """Return whether the host answers, and its campaign starts, waits or measures."""
+        """Return whether the host answers and the campaign starts, waits or measures."""
         return self.progress.state in ("starting", "waiting", "measuring")
 
     def give_up_idle_host(self, idle_s: float) -> None:
-        """Stop following the campaign, because no new record came for ``idle_s`` seconds."""
+        """Give up the host after ``idle_s`` seconds without a new record."""
         reason = "" if self.progress.problem is None else f": {self.progress.problem}"
         problem = f"{self.progress.state}, and recorded nothing for {idle_s:.0f} s{reason}"
         self.progress = replace(self.progress, state="missing", problem=problem)
@@ -195,11 +195,11 @@ class HostCampaign:
             repeat_count = max(self._deaths, self._absences)
             return min(2.0 ** (repeat_count - 1), MAX_DELAY_S) if repeat_count else 0.0
         pause_s = PAUSE_FRACTION * self.progress.status.running_s
-        # `min` and `max` in this order keep the bounds even if the running time is NaN.
+        # In this order, `min` and `max` return a bound if the running time is NaN.
         return max(MIN_PAUSE_S, min(MAX_PAUSE_S, pause_s))
 
     def _has_more_to_do(self, status: Status) -> bool:
-        """Return whether a campaign that ended in an earlier segment must continue."""
+        """Return whether the campaign ended in an earlier segment and must continue."""
         if not self.may_have_ended:
             return False
         was_halted = status.stopped_because == INTERRUPTED
@@ -226,7 +226,7 @@ class HostCampaign:
 
 @dataclass(frozen=True)
 class Coordinator:
-    """Coordinator of one fleet, which follows its hosts."""
+    """Coordinator of one fleet."""
 
     run_id: str
     campaigns: Sequence[HostCampaign]
@@ -242,7 +242,7 @@ class Coordinator:
         return FleetProgress(self.run_id, hosts, self.roster.scheduler_problem)
 
     async def run(self) -> None:
-        """Follow each host to the end of its campaign. If this task is cancelled, halt the hosts.
+        """Follow each host to the end of the campaign. If this task is cancelled, halt the hosts.
 
         The caller keeps the roster up to date at the same time.
         """
@@ -304,7 +304,7 @@ class Coordinator:
     async def _pull_records(self, campaign: HostCampaign) -> float:
         order, host = campaign.order, campaign.host.identity
         cursor = self.ledger.cursor(order.identity)
-        request = FollowRequest(order.fleet, order.place, order.identity, cursor)
+        request = FollowRequest(order.fleet, order.host_index, order.identity, cursor)
         reply = await self.roster.request(host, tasks.follow, request, FollowReply, TASK_TIMEOUT_S)
         if reply.slice:
             self.ledger.append_slice(reply.slice, check=partial(_check_head, campaign))
@@ -312,7 +312,7 @@ class Coordinator:
         if has_new_records:
             campaign.recorded_at = self._now()
         if reply.has_more:
-            # The campaign is over only when its whole record is in this ledger.
+            # The status is noted when the complete record is in this ledger.
             if not has_new_records:
                 return campaign.note_silence("the host announces more records, but sends none")
             campaign.answered_at = self._now()
@@ -326,7 +326,7 @@ class Coordinator:
         self.listener.changed(self.progress())
 
     async def _halt_host(self, campaign: HostCampaign) -> None:
-        request = HaltRequest(campaign.order.fleet, campaign.order.place)
+        request = HaltRequest(campaign.order.fleet, campaign.order.host_index)
         host = campaign.host.identity
         try:
             status = await self.roster.request(host, tasks.halt, request, Status, HALT_TIMEOUT_S)
@@ -350,10 +350,7 @@ def _sanitise(status: Status) -> Status:
 
 
 def _check_head(campaign: HostCampaign, head: Head) -> None:
-    """Refuse a run that is not the ordered run of this host with the ordered plan.
-
-    Raise `UnusableInput`, which names the difference.
-    """
+    """Raise `UnusableInput` unless a run has the identity, the host and the plan of the order."""
     order, host = campaign.order, campaign.host
     measuring_host = None if head.host is None else head.host[0].hex()
     if head.identity.hex() != order.identity:

@@ -1,8 +1,8 @@
 """Check that all hosts of a cluster have the same Equipoise, programs and inputs.
 
-A host with another version of Equipoise, or with a different program or input, is left out, and a
-warning names it. The coordinator can ship the files in the working folder. `files_of` finds the
-files of a plan, and `compare_hosts` compares them with the files of the hosts.
+A host with another version of Equipoise, or with a different program or input, is left out. With
+``--ship``, the coordinator ships (sends) files of the working folder. `files_of` finds the files of
+a plan. `compare_hosts` finds the hosts with the same files.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from equipoise.cluster.files import (
     local_file,
     too_large_error,
 )
-from equipoise.cluster.messages import File, Introduction, Inventory, Shipment, ShipmentReply
+from equipoise.cluster.messages import File, FileInventory, Introduction, Shipment, ShipmentReply
 from equipoise.cluster.roster import NoAnswer, Roster
 from equipoise.files.writing import read_whole
 from equipoise.measure.environment import mapped_libraries
@@ -41,26 +41,25 @@ from equipoise.model.quantities import counted, listed
 from equipoise.shared.spelling import option
 
 EXAMINE_TIMEOUT_S = 60.0
-"""Seconds in which a host must send its `Inventory`."""
+"""Seconds in which a host must send its `FileInventory`."""
 SHIP_TIMEOUT_S = 300.0
 """Seconds in which a host must receive one file."""
 _MAX_SHIPMENTS = 2
-"""Largest number of files that are shipped at the same time, as each is in memory as a whole."""
+"""Maximum number of files that are shipped at the same time; all of them are in memory."""
 _KERNEL_FOLDERS = ("/proc/", "/sys/", "/dev/")
-"""Folders whose files are made by the kernel, so they are not compared."""
+"""Folders whose files the kernel makes; their files are not compared."""
 _SHELL_CHARACTERS = re.compile(r"[|&;<>()$`*?\[\]{}~!#\n]")
 _SHELL_SEPARATORS = re.compile(r"[\s;&|<>()='\"`]+")
 _MAX_DIFFERENCES = 3
-"""Largest number of differences in a message."""
 
 
 class HostComparison(Struct, frozen=True):
-    """The hosts whose campaigns may be compared, and the reasons for leaving out the others."""
+    """The hosts with equal files, and the reasons why other hosts are left out."""
 
     comparable: dict[HostReference, tuple[File, ...]]
-    """Comparable hosts, each with the files to ship to it (`Order.shipped`)."""
+    """Files to ship (`Order.shipped`), by comparable host."""
     refusals: tuple[UnusableInput, ...]
-    """An error for each host that is left out, with its name and the differences."""
+    """An error for each host that is left out, with its differences."""
 
     def without(self, host: HostReference, refusal: UnusableInput) -> HostComparison:
         """Return the comparison with one host left out."""
@@ -78,7 +77,7 @@ async def prepare_hosts(
 ) -> HostComparison:
     """Compare the files of a plan on every host, and ship missing or different files.
 
-    ``files`` are the files of the plan on this machine, ``folder`` is its working folder.
+    ``files`` are the files of the plan on this machine. ``folder`` is the working folder.
 
     Raise `UnusableInput` if no host can be compared, or a file cannot be shipped.
     """
@@ -103,12 +102,12 @@ async def prepare_hosts(
 
 async def _inventory(
     files: tuple[File, ...], introduction: Introduction, roster: Roster
-) -> Inventory | None:
+) -> FileInventory | None:
     if introduction.equipoise != version("equipoise"):
         return None
-    host, request = introduction.host.identity, Inventory(files)
+    host, request = introduction.host.identity, FileInventory(files)
     try:
-        return await roster.request(host, tasks.examine, request, Inventory, EXAMINE_TIMEOUT_S)
+        return await roster.request(host, tasks.examine, request, FileInventory, EXAMINE_TIMEOUT_S)
     except (NoAnswer, EquipoiseError):
         return None
 
@@ -149,14 +148,14 @@ async def _ship(
 def compare_hosts(
     files: Sequence[File],
     introductions: Sequence[Introduction],
-    inventories: Sequence[Inventory | None],
+    inventories: Sequence[FileInventory | None],
     *,
     ship: bool,
 ) -> HostComparison:
     """Decide which hosts may be compared and, if ``ship`` is true, which files to ship to them.
 
-    ``files`` are the files of the plan on the coordinator (`files_of`). Introductions and
-    inventories are in the same order; a host with another version needs no inventory.
+    ``files`` are the files of the plan on the coordinator (`files_of`). ``introductions`` and
+    ``inventories`` have the same order. An inventory is ``None`` if a host has another version.
     """
     comparable: dict[HostReference, tuple[File, ...]] = {}
     refusals: list[UnusableInput] = []
@@ -170,9 +169,13 @@ def compare_hosts(
 
 
 def _files_to_ship(
-    files: Sequence[File], introduction: Introduction, inventory: Inventory | None, *, ship: bool
+    files: Sequence[File],
+    introduction: Introduction,
+    inventory: FileInventory | None,
+    *,
+    ship: bool,
 ) -> tuple[File, ...]:
-    """Return the files to ship to a host; raise `UnusableInput` if it cannot be compared."""
+    """Return the files to ship to a host; raise `UnusableInput` if the host is left out."""
     own_version, name = version("equipoise"), introduction.host.name
     if introduction.equipoise != own_version:
         raise UnusableInput(
@@ -192,7 +195,7 @@ def _files_to_ship(
         return ()
     outside_paths = [path for path in differences if not is_inside(path)]
     if ship and not outside_paths:
-        # The campaign gets a new working folder, which needs all files of this one.
+        # On the host, the campaign runs in a new working folder, so that folder needs all files.
         return tuple(file for file in files if is_inside(file.path))
     paths = outside_paths if ship else list(differences)
     hint = f"install the same files on {name}"
@@ -210,7 +213,7 @@ def _display_name(path: str) -> str:
 
 
 def _difference(file: File, host_file: File) -> str | None:
-    """Return how a host's file differs from the coordinator's; ``None`` if both are the same."""
+    """Return how the file of a host differs; ``None`` if both files are the same."""
     if host_file.digest is None:
         return "is missing"
     if host_file.digest != file.digest:
@@ -221,9 +224,9 @@ def _difference(file: File, host_file: File) -> str | None:
 
 
 def shipment_of(file: File, folder: str) -> Shipment:
-    """Read a file of the coordinator for its shipment.
+    """Read a file of the coordinator and return the message that ships the file.
 
-    Raise `UnusableInput` if the file cannot be read, is too large, or has changed since its digest.
+    Raise `UnusableInput` if the file cannot be read, is too large, or has another digest.
     """
     path = Path(folder, file.path)
     content = read_whole(
@@ -244,19 +247,12 @@ def files_of(
 ) -> tuple[File, ...]:
     """Return the programs and inputs of a plan that must be the same on every host.
 
-    These are the program of each command, the interpreter of a script, the file for standard input,
-    and every argument, variable and library that names a file. Hooks are included if their lines
-    have no shell syntax. If the hosts build a level themselves, the files in the working folder
-    that the build line names are included. Folders that a command names are not included.
+    These are programs, interpreters of scripts, the file for standard input, and files that an
+    argument, a variable or a library names. A hook is included if its line has no shell syntax. Of
+    a build line, files in the working folder are included. Folders are not included.
 
-    Parameters
-    ----------
-    plan
-        A plan with the paths of this machine.
-    builds
-        Folders in which this machine built the levels of a study.
-    build_lines
-        The shell lines that built these levels, with paths of this machine or with placeholders.
+    ``plan`` has paths of this machine. ``builds`` are folders in which this machine built the
+    levels of a study, and ``build_lines`` are the shell lines of these builds.
     """
     folders = MachineFolders(plan.measure.working_folder, tuple(builds))
     files: dict[str, File] = {}
@@ -282,7 +278,7 @@ def _files_of_plan(plan: Plan) -> Iterator[tuple[str, bool]]:
     for condition in plan.conditions:
         environment = {**own_environment(), **condition.environment}
         condition_folder = condition.process.working_folder or folder
-        # The programs of all layouts have the same libraries, so one layout is enough for them.
+        # The programs of all layouts use the same libraries, so one layout is enough.
         first_command, *other_commands = map(condition.command_in, layouts)
         commands = [(first_command, environment, condition_folder)]
         commands += [(argv, own_environment(), folder) for argv in _hooks_of(condition)]
@@ -311,7 +307,7 @@ def _files_of_plan(plan: Plan) -> Iterator[tuple[str, bool]]:
 
 
 def _files_of_lines(lines: Iterable[str], folder: str) -> Iterator[tuple[str, bool]]:
-    """Yield the files inside a folder that shell lines name, and whether each is a program."""
+    """Yield each file inside a folder that shell lines name, and whether it is a program."""
     for word in dict.fromkeys(word for line in lines for word in _SHELL_SEPARATORS.split(line)):
         for path, is_program in _existing_file(word, folder):
             if Path(path).is_relative_to(folder):
@@ -325,7 +321,7 @@ def _hooks_of(condition: Condition) -> Iterator[tuple[str, ...]]:
             try:
                 yield tuple(shlex.split(line))
             except ValueError:
-                # A quote is not closed: the shell will report the error.
+                # A quotation mark is missing: the shell will report the error.
                 continue
 
 
@@ -353,7 +349,7 @@ def _files_of_command(
         yield path, True
         mapped = mapped_libraries((path, *argv[1:]), environment, folder)
         yield from _existing_file(mapped.program or "", folder, is_program=True)
-        # Libraries of the system belong to the host, libraries in the folder to the project.
+        # Libraries of the system may differ between hosts, so only the project's are compared.
         for library in (mapped.libraries or {}).values():
             if Path(library).is_relative_to(os.path.realpath(folder)) and folder != "/":
                 yield from _existing_file(library, folder)
@@ -362,7 +358,6 @@ def _files_of_command(
 
 
 def _files_of_argument(argument: str, folder: str) -> Iterator[tuple[str, bool]]:
-    """Yield the file that an argument names, as ``FILE`` or as ``--option=FILE``."""
     yield from _existing_file(argument, folder)
     _, equals_sign, value = argument.partition("=")
     if equals_sign:

@@ -1,13 +1,12 @@
-"""Ship the files of a plan to hosts, and translate the paths that differ between machines.
+"""Ship (send) the files of a plan to hosts, and translate the paths that differ between machines.
 
-The BLAKE2b digest of a file's bytes identifies the file. A host keeps shipped files under their
-digests in ``STATE/shipped``. A campaign that needs shipped files gets a separate working folder
-with copies of them.
+The BLAKE2b digest of a file's bytes identifies the file. A host keeps shipped files in
+``STATE/shipped``, with the digests as names. If a campaign needs shipped files, it gets a new
+working folder with copies of these files.
 
-A plan contains absolute paths of the machine on which the plan was made: the working folder, the
-package of Equipoise, its virtual environment, builds. `portable_plan` replaces each of these paths
-by a placeholder, and `local_plan` replaces the placeholders by the host's own paths. Names of
-conditions do not change.
+A plan has absolute paths of one machine: the working folder, the package Equipoise, the virtual
+environment, and builds. `portable_plan` replaces these paths by placeholders, and `local_plan`
+replaces the placeholders by the paths of a host. Names of conditions do not change.
 """
 
 from __future__ import annotations
@@ -41,11 +40,8 @@ from equipoise.model.plan import Plan
 from equipoise.shared.spelling import option
 
 FOLDER_PLACEHOLDER = "{equipoise:folder}"
-"""Placeholder for the working folder of the campaign."""
 PACKAGE_PLACEHOLDER = "{equipoise:package}"
-"""Placeholder for the folder of the installed package Equipoise."""
 ENVIRONMENT_PLACEHOLDER = "{equipoise:environment}"
-"""Placeholder for the virtual environment of the interpreter."""
 _OTHER_PACKAGE_PLACEHOLDER = "{{equipoise:package:{}}}"
 _BUILD_PLACEHOLDER = "{{equipoise:build:{}}}"
 _CONDITION_FIELDS = "command environment hooks process server mapped_from output".split()
@@ -63,17 +59,16 @@ class MachineFolders(Struct, frozen=True):
     folder: str
     """Absolute path of the working folder."""
     builds: tuple[str, ...] = ()
-    """Folder of each level that a study builds, in the sequence of `Order.builds`."""
+    """Folder of each level that a study builds, in the order of `Order.builds`."""
     package: str = str(native_programs().parent)
-    """Folder of the installed package Equipoise."""
     packages: Mapping[str, str] = field(
         default_factory=lambda: {
             name: str(folder) for name, folder in folders_with_programs().items()
         }
     )
-    """Folder of each other package with programs, by the package's name."""
+    """Folders of other packages that have programs, by the name of the package."""
     environment: str = sys.prefix
-    """Folder of the virtual environment. A folder of the system gets no placeholder."""
+    """Folder of the virtual environment. The system's Python gets no placeholder."""
 
     def to_portable(self, text: str) -> str:
         """Replace the paths of this machine in a text by placeholders."""
@@ -89,7 +84,7 @@ class MachineFolders(Struct, frozen=True):
         return text
 
     def _placeholders(self) -> Sequence[tuple[str, str]]:
-        """Return each path with its placeholder, an inner folder before the outer folders."""
+        """Return paths with their placeholders; a folder comes before the folder around it."""
         builds = [
             (path, _BUILD_PLACEHOLDER.format(number)) for number, path in enumerate(self.builds)
         ]
@@ -109,7 +104,7 @@ def portable_plan(plan: Plan, builds: Sequence[str] = ()) -> str:
     """Return the text of a plan for an order, with placeholders for paths.
 
     ``builds`` are the folders in which this machine has built the levels of a study, in the
-    sequence of `portable_builds`.
+    order of `portable_builds`.
     """
     folders = MachineFolders(plan.measure.working_folder, tuple(builds))
     document = msgspec.to_builtins(plan)
@@ -120,8 +115,8 @@ def portable_plan(plan: Plan, builds: Sequence[str] = ()) -> str:
 def portable_builds(lines: Mapping[str, str], folder: str) -> tuple[Build, ...]:
     """Return the builds that every host makes, with placeholders for paths.
 
-    ``lines`` has for each level the shell line that builds it on this machine. ``folder`` is the
-    working folder of the plan.
+    ``lines`` has the shell line of each build, by level. ``folder`` is the working folder of the
+    plan.
     """
     folders = MachineFolders(folder)
     return tuple(Build(level, folders.to_portable(line)) for level, line in lines.items())
@@ -161,7 +156,7 @@ def _without_keys(table: Mapping[str, Any], keys: Sequence[str]) -> dict[str, An
 
 
 def _change_paths(document: Any, change: Callable[[str], str]) -> dict[str, Any]:
-    """Apply ``change`` to each text in the document of a plan that may contain a path."""
+    """Apply ``change`` to each text of a plan that may contain a path."""
     conditions = [
         _change_fields(condition, _CONDITION_FIELDS, change) for condition in document["conditions"]
     ]
@@ -188,7 +183,7 @@ def _change_texts(value: Any, change: Callable[[str], str]) -> Any:
 
 
 def is_inside(path: str) -> bool:
-    """Return whether a path is relative, has no ``.`` or ``..``, and stays inside its folder."""
+    """Return whether a path is relative and has no part ``.`` or ``..``."""
     parts = Path(path).parts
     is_normalised = os.path.normpath(path) == path and "\0" not in path
     return bool(parts) and is_normalised and not os.path.isabs(path) and parts[0] not in ("..", ".")
@@ -197,20 +192,19 @@ def is_inside(path: str) -> bool:
 SHIPPED_FOLDER = "shipped"
 """Name of the folder of shipped files, in the state folder."""
 MAX_SHIPPED_BYTES = 256 * 1024 * 1024
-"""Largest size of a file that is shipped."""
 MAX_KEPT_BYTES = 2 * 1024**3
-"""Largest size of all shipped files on a host; the least recently used files are removed."""
+"""Maximum size of all shipped files on a host; the least recently used files are removed."""
 _new_digest = partial(hashlib.blake2b, digest_size=16)
 _DIGEST_PATTERN = re.compile("[0-9a-f]{32}")
 
 
 def local_file(file: File, folder: str) -> File:
-    """Return the same file on this host; without a digest if this host cannot read such a file."""
+    """Return the same file on this host, without a digest if the file cannot be read."""
     path = os.path.join(folder, MachineFolders(folder).to_local(file.path))
     if file.is_program and not os.path.isfile(path):
-        # A program of the system may be in another folder on this host.
+        # On this host, a program of the system may be in another folder.
         path = shutil.which(os.path.basename(path)) or path
-    # The file may be missing or unreadable, or the path may contain a null byte.
+    # ValueError: the path contains a null byte.
     with contextlib.suppress(OSError, ValueError):
         mode = os.stat(path).st_mode
         if stat.S_ISREG(mode):
@@ -219,23 +213,20 @@ def local_file(file: File, folder: str) -> File:
 
 
 def digest_of(content: bytes) -> str:
-    """Return the digest of a content as 32 hexadecimal digits."""
+    """Return the digest of bytes as 32 hexadecimal digits."""
     return _new_digest(content).hexdigest()
 
 
 def digest_of_file(path: str | Path) -> str:
-    """Return the digest of a file's content as 32 hexadecimal digits.
-
-    Raise `OSError` if it cannot be read.
-    """
+    """Return the digest of a file's content; raise `OSError` if the file cannot be read."""
     with open(path, "rb") as stream:
         return hashlib.file_digest(stream, _new_digest).hexdigest()
 
 
 def check_shipped(file: File) -> str:
-    """Return the digest of a file that is shipped.
+    """Return the digest of a shipped file.
 
-    Raise `UnusableInput` if its path leads out of the working folder, or it has no digest.
+    Raise `UnusableInput` if the path leads out of the working folder, or the digest is missing.
     """
     if not is_inside(file.path):
         raise UnusableInput(
@@ -249,10 +240,10 @@ def check_shipped(file: File) -> str:
 
 
 def keep_file(shipment: Shipment) -> str:
-    """Write a shipped file under its digest, unless the host has it already; return the digest.
+    """Keep a shipped file on this host, with the digest as its name; return the digest.
 
-    Raise `UnusableInput` if the file is too large, its content does not have this digest, its path
-    leads out of the working folder, or it cannot be written.
+    Raise `UnusableInput` if the file is too large, the digest is wrong, the path leads out of the
+    working folder, or the file cannot be written.
     """
     file, content = shipment.file, shipment.content
     digest = check_shipped(file)
@@ -280,14 +271,14 @@ def keep_file(shipment: Shipment) -> str:
 
 @contextlib.contextmanager
 def _lock_folder(folder: Path) -> Iterator[None]:
-    """Lock a folder, so that two files that come at once do not use the same free space."""
+    """Lock a folder, so that only one file at a time is counted and written."""
     with opened(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC) as descriptor:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
 
 
 def _make_room(folder: Path, size: int) -> None:
-    """Remove the least recently used files, until a file of ``size`` bytes has room."""
+    """Remove the least recently used files until there is room for ``size`` bytes."""
     entries = [(entry.lstat(), entry) for entry in folder.iterdir()]
     free_bytes = MAX_KEPT_BYTES - size - sum(status.st_size for status, _ in entries)
     for status, entry in sorted(entries, key=lambda item: item[0].st_mtime_ns):
@@ -298,7 +289,7 @@ def _make_room(folder: Path, size: int) -> None:
 
 
 def too_large_error(path: str, size: int) -> UnusableInput:
-    """Return the error for a file that is too large to be shipped."""
+    """Return the error for a file that is too large to ship."""
     return UnusableInput(
         f"{path} is too large to be shipped: it has {size >> 20} MiB, and the limit is "
         f"{MAX_SHIPPED_BYTES >> 20} MiB",
@@ -307,7 +298,7 @@ def too_large_error(path: str, size: int) -> UnusableInput:
 
 
 def fill_working_folder(files: tuple[File, ...], folder: Path) -> None:
-    """Make the working folder of a campaign from shipped files, unless the folder exists.
+    """Make the working folder of a campaign from shipped files; keep an existing folder.
 
     Raise `UnusableInput` if a path leads out of the folder, or a file was not shipped. Raise
     `OSError` if the folder cannot be written.

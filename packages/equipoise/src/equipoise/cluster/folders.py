@@ -1,11 +1,11 @@
 """The folder of a host's campaign, with its order, its progress and the lock of its process.
 
-``STATE/fleets/FLEET-PLACE/`` contains:
+``STATE/fleets/FLEET-INDEX/`` contains:
 
 order   the order, with the host's ledger and working folder
 state   the progress, in a file of fixed size, so that a full disk cannot prevent the last report
 life    a file that is locked (flock(2)) while the process is alive
-halt    the segment of the coordinator's run in which the campaign was halted
+halt    the number of the segment in which the campaign was halted
 work    the working folder, if files were shipped
 builds  the builds of the levels of a study
 log     the output of the process
@@ -37,11 +37,11 @@ from equipoise.model.record import INTERRUPTED
 from equipoise.shared.safe_text import short_line
 
 FLEETS_FOLDER = "fleets"
-"""Name of the folder of the campaigns, in the state folder."""
+"""Folder of all campaign folders, in the state folder."""
 MAX_ENDED_CAMPAIGNS = 100
-"""Number of ended campaigns whose folders are kept. It exceeds `MAX_LOCAL_WORKERS`."""
+"""Number of ended campaigns whose folders are kept; more than `MAX_LOCAL_WORKERS`."""
 _STATE_BYTES = 4096
-"""Size of the state file: one page, which one write replaces."""
+"""Size of the state file: one page of memory, so that a write replaces the whole file."""
 _END_STATES: frozenset[State] = frozenset({"ended", "failed"})
 _DIGEST_BYTES = 8
 _DIGEST_PREFIX_BYTES = 2 * _DIGEST_BYTES + 1
@@ -54,30 +54,29 @@ _LOCK_TIMEOUT_S = 20.0
 
 
 class StoredOrder(Struct, frozen=True):
-    """An order, with the ledger and the working folder for its campaign."""
+    """An order, and where its campaign runs."""
 
     order: Order
     ledger: str
-    """Absolute path of the ledger."""
     folder: str
     """Absolute path of the worker's working folder."""
 
 
-class Progress(Status, frozen=True, kw_only=True):
-    """Progress of a campaign, which its process writes."""
+class StoredProgress(Status, frozen=True, kw_only=True):
+    """Progress of a campaign, as the campaign process writes it."""
 
     segment: int
-    """Segment of the coordinator's run (`Order.segment`)."""
+    """Number of the segment (`Order.segment`)."""
     process: int | None = None
     """Id of the process that runs the campaign."""
     began: float | None = None
     """Time of the start, by the host's monotonic clock, in seconds."""
     run: str | None = None
-    """Run id in the host's ledger, once the run exists."""
+    """Run id in the host's ledger; ``None`` until the run exists."""
 
 
 class CampaignFolder:
-    """The folder of one host's campaign, which may not exist yet."""
+    """The folder of one host's campaign. The folder may be missing."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -86,11 +85,10 @@ class CampaignFolder:
         self.builds = path / "builds"
         """Folder of the levels that the host built."""
         self.log = path / "log"
-        """File with the output of the process."""
 
     @classmethod
     def of(cls, fleet: str, host_index: int) -> CampaignFolder:
-        """Return the folder of the host with an index in a fleet (`Order.place`).
+        """Return the folder of a host in a fleet (see `Order.fleet`, `Order.host_index`).
 
         Raise `UnusableInput` if the identity or the index is not valid.
         """
@@ -102,7 +100,7 @@ class CampaignFolder:
     def read_order(self) -> StoredOrder | None:
         """Return the latest order; ``None`` if there is none.
 
-        Raise `UnusableInput` if another version of Equipoise wrote it.
+        Raise `UnusableInput` if another version of Equipoise wrote the order.
         """
         try:
             content = (self.path / "order").read_bytes()
@@ -121,7 +119,7 @@ class CampaignFolder:
         """Write the order."""
         write_whole(self.path / "order", msgspec.msgpack.encode(order))
 
-    def progress(self) -> Progress | None:
+    def read_progress(self) -> StoredProgress | None:
         """Return the progress; ``None`` if no progress can be read."""
         for _ in range(_MAX_READS):
             try:
@@ -132,15 +130,15 @@ class CampaignFolder:
             if digest == _digest(content):
                 # Another version may have written other fields.
                 with contextlib.suppress(msgspec.ValidationError):
-                    return msgspec.json.decode(content.rstrip(), type=Progress)
+                    return msgspec.json.decode(content.rstrip(), type=StoredProgress)
                 return None
             # The process is writing the page. There is no lock, as the campaign must not wait.
             time.sleep(_PAUSE_S)
         # The host lost power before the page was written.
         return None
 
-    def write_progress(self, progress: Progress) -> None:
-        """Write the progress over the old one, which needs no free space on the disk."""
+    def write_progress(self, progress: StoredProgress) -> None:
+        """Overwrite the progress in place, which needs no free space on the disk."""
         texts = {"failure": progress.failure, "hint": progress.hint}
         short_texts = {name: text and short_line(text) for name, text in texts.items()}
         content = msgspec.json.encode(replace(progress, **short_texts))
@@ -167,9 +165,9 @@ class CampaignFolder:
                 fcntl.flock(life_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 return True
             attempts += 1
-            progress = self.progress()
-            # `is_alive` has the lock for a moment, so a few attempts are necessary. A process that
-            # has reported its end, or was halted, ends soon.
+            progress = self.read_progress()
+            # `is_alive` holds the lock for a moment, so try several times. If the process has
+            # reported its end, or was halted, wait longer: the process ends soon.
             ends_soon = progress is not None and (
                 progress.state in _END_STATES or self.is_halted(progress.segment)
             )
@@ -190,19 +188,19 @@ class CampaignFolder:
 
     def status(self) -> Status:
         """Return the status of the campaign."""
-        # The progress is read second, so that it is the last report of a dead process.
+        # Read the progress second: if the process is dead, this is its last report.
         is_alive = self.is_alive()
-        progress = self.progress()
+        progress = self.read_progress()
         if progress is None:
             return Status("waiting" if is_alive else "absent")
         if not is_alive:
-            progress = self.after_death(progress)
+            progress = self.progress_of_dead_process(progress)
         elif progress.began is not None and progress.state == "running":
             progress = replace(progress, running_s=time.monotonic() - progress.began)
         return progress
 
-    def after_death(self, progress: Progress) -> Progress:
-        """Return the progress of a campaign, given that its process is dead."""
+    def progress_of_dead_process(self, progress: StoredProgress) -> StoredProgress:
+        """Return the progress of a campaign whose process is dead, with its final state."""
         if progress.state in _END_STATES:
             return progress
         if self.is_halted(progress.segment):
@@ -217,13 +215,13 @@ class CampaignFolder:
             return False
 
     def halt(self) -> None:
-        """Interrupt the campaign unless it has ended, and let nothing more start in its segment."""
-        progress = self.progress()
+        """Interrupt the campaign, and prevent a new start in the same segment."""
+        progress = self.read_progress()
         if progress is None or progress.state in _END_STATES:
             return
         write_whole(self.path / "halt", str(progress.segment).encode())
-        # The process writes its id, then reads ``halt``: it reads the file, or gets the signal.
-        progress = self.progress()
+        # The process writes its id before it reads ``halt``, so it sees the file or the signal.
+        progress = self.read_progress()
         if progress is not None and progress.process is not None:
             self._interrupt(progress.process)
 
@@ -231,8 +229,8 @@ class CampaignFolder:
         with contextlib.suppress(ProcessLookupError):
             process_handle = os.pidfd_open(process_id)
             try:
-                progress = self.progress()
-                # The locked file proves that the id still belongs to the same process.
+                progress = self.read_progress()
+                # If the file ``life`` is locked, the process is alive, so its id is not reused.
                 if progress is not None and progress.process == process_id and self.is_alive():
                     signal.pidfd_send_signal(process_handle, signal.SIGINT)
             finally:
@@ -240,13 +238,13 @@ class CampaignFolder:
 
 
 def remove_old_campaigns(fleets: Path) -> None:
-    """Remove the folders of all ended campaigns except the `MAX_ENDED_CAMPAIGNS` latest.
+    """Remove the folders of ended campaigns, except the `MAX_ENDED_CAMPAIGNS` latest.
 
-    Their trials stay in the ledger. A campaign that failed, died or runs keeps its folder.
+    The trials stay in the ledger. Folders of failed, died and running campaigns are kept.
     """
     ended_campaigns = []
     for state in fleets.glob("*/state"):
-        progress = CampaignFolder(state.parent).progress()
+        progress = CampaignFolder(state.parent).read_progress()
         if progress is not None and progress.state == "ended":
             # Another worker of this host may remove the same folders at the same time.
             with contextlib.suppress(FileNotFoundError):

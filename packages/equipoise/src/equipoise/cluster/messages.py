@@ -1,8 +1,7 @@
-"""Messages between the coordinator of a fleet and a host: frozen data as MessagePack, not pickles.
+"""Messages between the coordinator of a fleet and a host, as MessagePack.
 
-A task takes the bytes of a request and returns the bytes of its answer (`to_bytes`, `from_bytes`),
-so only Dask's own call is unpickled. A host that refuses a request answers with a `Refusal`, which
-`from_bytes` raises.
+A task takes the bytes of a request and returns the bytes of an answer (`to_bytes`, `from_bytes`).
+If a host refuses a request, the answer is a `Refusal`, and `from_bytes` raises it as an error.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ Message = TypeVar("Message", bound=Struct)
 Task = Callable[[bytes], bytes]
 """Function on a worker that takes the bytes of a request and returns the bytes of the answer."""
 _MAX_BLOCKS = 2**53
-"""Largest number of blocks that a host may report."""
+"""Maximum number of blocks that a host may report."""
 _DECODING_ERRORS = (msgspec.DecodeError, msgspec.ValidationError, RecursionError)
 
 
@@ -33,13 +32,13 @@ class File(Struct, frozen=True):
     """Path relative to the working folder, absolute, or with a placeholder of
     `equipoise.cluster.files`."""
     digest: str | None
-    """BLAKE2b of its bytes, 32 hexadecimal digits; ``None`` if the host has no such file."""
+    """BLAKE2b of the content, 32 hexadecimal digits; ``None`` if the host has no such file."""
     mode: int = 0o644
     is_program: bool = False
 
 
 class Build(Struct, frozen=True):
-    """The build of a study's level, which every host makes itself."""
+    """Build of a level of a study; every host runs the build."""
 
     level: str
     line: str
@@ -48,7 +47,7 @@ class Build(Struct, frozen=True):
 
 
 class Introduction(Struct, frozen=True):
-    """A host with its properties, sent before any other request."""
+    """Answer to the first request: a host and its properties."""
 
     host: HostReference
     equipoise: str
@@ -57,7 +56,7 @@ class Introduction(Struct, frozen=True):
     """The worker's working folder, in which commands run unless files are shipped."""
 
 
-class Inventory(Struct, frozen=True):
+class FileInventory(Struct, frozen=True):
     """Request: the files of a plan on the coordinator.
 
     Answer: the same paths in the same order, with the files of the host.
@@ -85,25 +84,25 @@ class ShipmentReply(Struct, frozen=True):
 class Order(Struct, frozen=True):
     """Request: measure this plan, or continue its campaign. The answer is a `Status`.
 
-    A repeated order starts nothing while the process of the campaign is alive, or if the campaign
-    has ended in the segment of the order. If the process died or failed, the order starts it again.
+    If the campaign runs, or has ended in the segment of the order, a repeated order starts nothing.
+    If the process died or failed, a repeated order starts the process again.
     """
 
     fleet: str
-    """Identity of the coordinator's run."""
-    place: int
+    """Identity of the whole campaign, as a run in the coordinator's ledger."""
+    host_index: int
     """Index of the host in the fleet, from 0."""
     segment: int
-    """Segment of the coordinator's run, from 1. An order of a later segment continues a campaign
-    that was halted or has ended. A late order of an earlier segment starts nothing."""
+    """Number of the segment of the whole campaign, from 1. An order with a later segment continues
+    a halted or ended campaign. An order with an earlier segment starts nothing."""
     plan: str
     """The host's plan, with its own seed and membership, and placeholders for paths
     (`equipoise.cluster.files.portable_plan`)."""
     identity: str
     """Identity of the host's run."""
     shipped: tuple[File, ...] = ()
-    """Shipped files, which the working folder of the campaign contains. Without shipped files the
-    campaign runs in the worker's folder."""
+    """Files of the working folder that the coordinator sent. If there are none, the campaign runs
+    in the worker's folder."""
     builds: tuple[Build, ...] = ()
     """Levels to build before the first trial, in the order of the placeholders in the plan."""
     limits: CampaignLimits | None = None
@@ -125,47 +124,43 @@ class Status(Struct, frozen=True):
 
     state: State
     blocks: Annotated[int, Meta(ge=0, le=_MAX_BLOCKS)] = 0
-    """Number of complete blocks."""
     running_s: float = 0.0
     """Seconds that the process has run, by the host's monotonic clock."""
     stopped_because: str | None = None
     failure: str | None = None
     """Reason of a failure, in one line."""
     hint: str | None = None
-    """Hint about ``failure``; while the campaign waits, which campaign measures."""
+    """Hint about ``failure``, or the reason why the campaign waits."""
 
 
 class FollowRequest(Struct, frozen=True):
     """Request: send the status of the campaign, and its new records."""
 
     fleet: str
-    place: int
-    """Index of the host in the fleet (`Order.place`)."""
+    host_index: int
     identity: str
-    """Identity of the host's run."""
     after: bytes
-    """End of the coordinator's copy (`equipoise.ledger.parts`); empty without a copy."""
+    """End of the coordinator's copy of the record (`equipoise.ledger.parts`), or empty."""
 
 
 class FollowReply(Struct, frozen=True):
-    """Answer: the status, and a slice of the run's records, which is empty if nothing is new."""
+    """Answer: the status, and a slice of the run's record; the slice is empty if nothing is new."""
 
     status: Status
     slice: bytes = b""
     has_more: bool = False
-    """Whether more records follow the slice, so that the coordinator sends a request at once."""
+    """Whether there are more records after the slice."""
 
 
 class HaltRequest(Struct, frozen=True):
     """Request: end the campaign after its current trial; the answer is a `Status`."""
 
     fleet: str
-    place: int
-    """Index of the host in the fleet (`Order.place`)."""
+    host_index: int
 
 
 class Refusal(Struct, frozen=True, tag="refusal"):
-    """Answer to any request that the host cannot carry out: the reason."""
+    """Answer to a request that the host refuses: the reason."""
 
     what: str
     hint: str | None = None
@@ -176,7 +171,7 @@ class Refusal(Struct, frozen=True, tag="refusal"):
         return cls(error.what, error.hint)
 
     def to_error(self) -> UnusableInput:
-        """Return the error that the host refused the request with."""
+        """Return the refusal as an error."""
         return UnusableInput(self.what, hint=self.hint)
 
 
@@ -199,5 +194,5 @@ def from_bytes(content: bytes, message_type: type[Message]) -> Message:
 
 
 def version_mismatch(what: str) -> UnusableInput:
-    """Return the error for a message that this version of Equipoise would not send."""
+    """Return the error for a message that another version of Equipoise has sent."""
     return UnusableInput(what, hint="install the same version of Equipoise on every host")

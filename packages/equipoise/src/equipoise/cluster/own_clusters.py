@@ -1,8 +1,7 @@
 """Clusters that Equipoise starts itself: ``local:N`` on this host, ``ssh:HOSTS.txt`` through SSH.
 
-The processes of a cluster use TLS with a key that is made for this cluster, and is in no file.
-
-Each line of a file of hosts names one host; ``#`` begins a comment::
+The processes of a cluster use TLS. Each cluster gets a new key, which is never written to a file.
+In a file of hosts, each line names one host, and ``#`` begins a comment::
 
     bench1
     root@10.0.0.2:2222 python=/opt/equipoise/bin/python folder=/srv/bench name=left
@@ -36,7 +35,7 @@ from equipoise.model.errors import UnusableInput
 from equipoise.shared.extras import require
 
 CERTIFICATE_VALIDITY = timedelta(days=365)
-"""A certificate is valid for this time before and after its creation, as clocks may be wrong."""
+"""Time before and after its creation in which a certificate is valid; clocks may be wrong."""
 CONNECT_TIMEOUT_S = 15.0
 """Seconds in which a host must answer through SSH."""
 WORKERS_TIMEOUT_S = 60.0
@@ -61,7 +60,7 @@ _CHECK_PROGRAM = (
     "from equipoise.cluster.worker import DASK_FOLDER; "
     "from equipoise.files.state import private_folder; print(private_folder(DASK_FOLDER))"
 )
-"""Python code that a host runs before its worker starts. It prints the folder for Dask's files."""
+"""Python code that a host runs before the worker starts: it prints the folder for Dask's files."""
 _HOST_LINE_FORMAT = "[USER@]HOST[:PORT] [python=FILE] [folder=FOLDER] [name=NAME]"
 _HOST_PATTERN = re.compile(
     r"(?:(?P<user>[^@\s]+)@)?(?P<host>\[[0-9A-Fa-f:.%\w]+\]|[^@:\s\[\]]+)(?::(?P<port>\d{1,5}))?"
@@ -99,10 +98,7 @@ def local_cluster(worker_count: int) -> Iterator[str]:
 
 @contextmanager
 def _ignore_interrupts() -> Iterator[None]:
-    """Ignore Ctrl-C during the block, and always in the processes that the block starts.
-
-    The terminal sends Ctrl-C to these processes, too. They must stay alive to stop the campaigns.
-    """
+    """Ignore Ctrl-C in the block and in its processes, because they must first stop campaigns."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -115,11 +111,10 @@ def _ignore_interrupts() -> Iterator[None]:
 
 @contextmanager
 def _dask_with_key(purpose: str) -> Iterator[Any]:
-    """Yield ``distributed``; inside the block, Dask has a new key and a private folder."""
+    """Yield the module ``distributed``; in the block, Dask has a new key and a private folder."""
     distributed = require("distributed", "clusters", "cluster")
     dask_config = require("dask.config", "clusters", "cluster")
-    # Dask imports modules from its folder. Its default is in the shared temporary folder, where
-    # another user may own it.
+    # Dask imports modules from its folder. Another user may own the default folder in /tmp.
     folder = {"temporary-directory": str(private_folder(DASK_FOLDER))}
     with dask_config.set({**QUIET_SETTINGS, **folder, **_key_settings(purpose)}):
         yield distributed
@@ -128,8 +123,8 @@ def _dask_with_key(purpose: str) -> Iterator[Any]:
 def _key_settings(purpose: str) -> dict[str, Any]:
     """Return settings of Dask with a new key for the processes of one cluster.
 
-    A scheduler without a key obeys everybody who can connect to its port, even another user of this
-    host. The settings also switch off Dask's pages about a cluster, which are not encrypted.
+    Without a key, everybody who can connect to a scheduler can run code. The settings also switch
+    off Dask's web pages, because they are not encrypted.
     """
     x509 = require("cryptography.x509", purpose, "cluster")
     from cryptography.hazmat.primitives import hashes, serialization
@@ -244,7 +239,7 @@ def ssh_cluster(file: Path) -> Iterator[str]:
     """Start a scheduler and a worker for each host; yield the address of the scheduler.
 
     The scheduler and the workers end with the block, but the campaigns of the hosts continue.
-    Inside the block, Dask's configuration has the key of the cluster.
+    In the block, Dask's configuration has the key of the cluster.
 
     Raise `UnusableInput` if the file is unusable, a package is missing, or a host cannot be reached
     or has no worker.
@@ -282,10 +277,7 @@ def ssh_cluster(file: Path) -> Iterator[str]:
 
 
 def _ssh_options(host: SshHost, folder: str, settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the options with which Dask starts a scheduler or a worker on a host.
-
-    All hosts have the same ``settings``, but different private folders.
-    """
+    """Return Dask's options for the process on a host; ``folder`` is private to the host."""
     return {
         "address": host.host,
         "connect_options": host.connect_options(),
@@ -295,7 +287,7 @@ def _ssh_options(host: SshHost, folder: str, settings: dict[str, Any]) -> dict[s
 
 
 def _wait_for_workers(cluster: Any, host_count: int, file: Path) -> None:
-    """Wait for the worker of every host, because a fleet includes only workers that exist."""
+    """Wait for the worker of every host, because a fleet has only hosts with a worker."""
     try:
         cluster.wait_for_workers(host_count, timeout=WORKERS_TIMEOUT_S)
     except TimeoutError as error:
@@ -311,10 +303,7 @@ async def _check_hosts(hosts: Sequence[SshHost], file: Path) -> list[str]:
 
 
 async def _check_host(host: SshHost, file: Path) -> str:
-    """Log in to a host and import the worker's modules there; return its private folder.
-
-    Errors name the host, which Dask's own errors do not.
-    """
+    """Log in to a host, check that a worker can start, and return the host's private folder."""
     asyncssh = require("asyncssh", "clusters through SSH", "cluster")
     try:
         async with asyncssh.connect(host.host, **host.connect_options()) as connection:
@@ -335,7 +324,7 @@ async def _check_host(host: SshHost, file: Path) -> str:
 
 @contextmanager
 def _quiet_ssh_log() -> Iterator[None]:
-    """Silence the log of SSHCluster, which repeats the output of its hosts."""
+    """Silence the log of SSHCluster, because it repeats the output of all hosts."""
     logger = logging.getLogger("distributed.deploy.ssh")
     level = logger.level
     logger.setLevel(logging.ERROR)

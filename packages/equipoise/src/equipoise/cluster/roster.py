@@ -1,11 +1,10 @@
-"""The roster of a cluster: the workers that answer now, each with its host, and the transport.
+"""The roster of a cluster: the workers that answer now, with their hosts; and the transport.
 
-A new worker introduces itself. Several workers with one host identity are one host. If a scheduler
-does not answer, the roster tries again at growing intervals.
+The roster asks a new worker for the identity of its host. Workers with the same identity belong to
+one host. If a scheduler does not answer, the roster tries again at growing intervals.
 
-The transport runs short tasks on a worker, each with a time limit. The next request restores a
-broken connection. No request waits without end. Dask repeats no request, because the coordinator
-decides when to try again.
+The transport runs short tasks on a worker, with a time limit. After a lost connection, the next
+request connects again. Dask repeats no request: the coordinator decides when to try again.
 """
 
 from __future__ import annotations
@@ -35,11 +34,11 @@ _CLOSE_TIMEOUT_S = 3.0
 
 
 class Unreachable(Exception):
-    """Error that the scheduler does not answer now."""
+    """Error: the scheduler does not answer now."""
 
 
 class NoAnswer(Exception):
-    """Error that a worker did not answer in time, or ended before its answer."""
+    """Error: a worker did not answer in time, or ended before it answered."""
 
 
 class Transport(Protocol):
@@ -55,7 +54,7 @@ class Transport(Protocol):
         """Run a task on a worker and return its answer.
 
         Raise `NoAnswer` if the worker or the scheduler did not answer in time. Raise
-        `EquipoiseError` if the task itself refused the request.
+        `EquipoiseError` if the task refused the request.
         """
 
 
@@ -108,12 +107,12 @@ class DaskTransport:
             raise NoAnswer(f"no answer within {timeout_s:g} s") from None
         except ImportError as error:
             raise UnusableInput(
-                f"a worker cannot run Equipoise: {error}",
+                f"the worker at {worker} cannot run Equipoise: {error}",
                 hint="install the same packages in the same versions on every host",
             ) from error
         except Exception as error:
-            # A dying worker or scheduler can cause any error, and so can a defect of a task. The
-            # progress of the host shows the error, and the coordinator tries again.
+            # A dying worker or a defect of a task can cause any error. The progress of the host
+            # shows the error, and the coordinator tries again.
             raise NoAnswer(short_line(f"{type(error).__name__}: {error}")) from error
         finally:
             future.release()
@@ -142,8 +141,8 @@ class DaskTransport:
 async def _answer_of(request: Awaitable[Any], timeout_s: float) -> Any:
     """Await an answer of Dask; raise `ConnectionAbortedError` if Dask cancels the request.
 
-    A client that loses its scheduler closes itself and cancels all requests. Without this error,
-    the task that follows a host would think that it was cancelled itself.
+    If Dask's client loses the scheduler, the client cancels all requests. Without this error, the
+    coordinator would stop, as if the user had cancelled the campaign.
     """
     try:
         return await asyncio.wait_for(request, timeout_s)
@@ -163,17 +162,18 @@ INTRODUCTION_TIMEOUT_S = 20.0
 
 
 class NotConnected(NoAnswer):
-    """Error that no worker of a host is connected now."""
+    """Error: no worker of a host is connected now."""
 
 
 class Roster:
-    """The workers of a cluster; `keep_up_to_date` follows their changes."""
+    """The workers of a cluster, with their hosts."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
         self._introduction_tasks: dict[str, asyncio.Task[None]] = {}
         self._last_failure: dict[str, int] = {}
-        """Number of the last failed request to a worker, by the worker's address."""
+        """Number of the last failed request to a worker, by the worker's address. All failed
+        requests are numbered from 1."""
         self._failure_numbers = itertools.count(1)
         self._change = asyncio.Event()
         self.introductions: dict[str, Introduction] = {}
@@ -183,7 +183,7 @@ class Roster:
         self.scheduler_problem: str | None = None
         """Reason why the scheduler does not answer; ``None`` if it answers."""
         self.is_complete = False
-        """Whether every worker of the scheduler has introduced itself, or failed to do so."""
+        """Whether every worker has introduced itself, or has failed to do so."""
 
     async def keep_up_to_date(self) -> None:
         """Keep the roster up to date until this task is cancelled."""
@@ -204,7 +204,7 @@ class Roster:
                 task.cancel()
 
     async def wait_for_change(self, timeout_s: float) -> None:
-        """Wait until the roster changes, or until the time is over."""
+        """Wait until the roster changes, but at most ``timeout_s`` seconds."""
         try:
             await asyncio.wait_for(self._change.wait(), timeout_s)
         except TimeoutError:
@@ -213,7 +213,7 @@ class Roster:
     async def request(
         self, host: str, task: Task, message: Struct, answer_type: type[Message], timeout_s: float
     ) -> Message:
-        """Send a message to a host and return the answer, a message of the type ``answer_type``.
+        """Send a message to a host; return the answer, which has the type ``answer_type``.
 
         If the host has several workers, the request goes to the worker that failed longest ago.
 
@@ -271,12 +271,10 @@ class Roster:
             self._report_change()
 
     def _check_host(self, worker: str, host: HostReference) -> None:
-        """Refuse an invalid identity, or an identity that a worker of another machine has already.
+        """Raise `UnusableInput` if an identity is invalid, or belongs to another machine.
 
-        A copy of a virtual machine has the identity of the original, and any worker may claim an
-        identity. Trials of two machines would then be in one run.
-
-        Raise `UnusableInput`, which names the reason.
+        A copied virtual machine has the identity of the original. Without this check, one run could
+        have trials of two machines.
         """
         name = short_line(host.name)
         if not is_identity(host.identity) or not 0 < len(host.name) <= MAX_NAME_LETTERS:

@@ -1,10 +1,11 @@
-"""Analyse the strata of a log on the workers of a cluster, with the outcomes of one machine.
+"""Analyse the strata of a log on Dask workers; the answer is the same as on one machine.
 
-A stratum is a group of rows that is matched alone. Every worker has at most one stratum at a time,
-so it needs memory for its largest stratum. Rows are not sent: the worker reads the rows of the
-stratum from the same files. It answers with the values that the combination over all strata needs.
-Strata start in their order. The next free worker repeats the stratum of a lost worker. If several
-strata cannot be analysed, the error is about the first of these strata, as on one machine.
+A stratum is a group of rows that is matched alone. A worker analyses one stratum at a time. The
+worker reads the rows of the stratum from the files of the log, which every worker must see. The
+answer of the worker is a `StratumOutcome`. If a worker is lost, the next free worker repeats the
+stratum. If several strata cannot be analysed, the error is about the first of them.
+
+In this file, a worker is a Dask worker, and a cluster is a group of dependent rows.
 """
 
 from __future__ import annotations
@@ -38,34 +39,34 @@ from equipoise_matching.observation.strata import (
 from equipoise_matching.tables.strata import AnotherFile, StratumRows, check_files, read_rows
 
 MAX_LOSSES = 3
-"""Number of workers lost with the same stratum after which the command fails."""
+"""If this number of workers is lost with the same stratum, the command fails."""
 POLL_INTERVAL_S = 1.0
 """Seconds between two checks for lost workers."""
 MAX_ANSWER_BYTES = 1 << 28
-"""Largest number of bytes of an answer, which grows with the number of clusters, not of rows."""
+"""Maximum size of an answer. The size grows with the number of clusters of rows."""
 
 
 class StratumRequest(Struct, frozen=True):
     """Request: analyse the rows of one stratum; the answer is a `StratumReply`."""
 
-    version: str
+    equipoise_version: str
     """Version of Equipoise; another version may give another answer."""
     name: str
-    """Name of the stratum."""
     rows: StratumRows
     question: Question
     versions: Versions
+    """Candidate and baseline: the two versions that the log compares."""
 
 
 class StratumReply(Struct, frozen=True, forbid_unknown_fields=True):
-    """Answer: the outcome of the stratum, or the reason why this worker has none.
+    """Answer: the outcome of the stratum, or the problem of this worker.
 
-    An error in the question or the rows, which every worker would report, is a `Refusal` instead.
+    If the question or the rows are unusable, the answer is a `Refusal` instead.
     """
 
     outcome: StratumOutcome | None = None
-    unfit: Refusal | None = None
-    """Reason why this worker cannot analyse any stratum: a clause that follows its name."""
+    worker_problem: Refusal | None = None
+    """Reason why this worker cannot analyse any stratum: a predicate after the worker's name."""
 
 
 @command_line_spelling()
@@ -78,20 +79,20 @@ def analyse_stratum(request: bytes) -> bytes:
     except UnusableInput as error:
         return to_bytes(Refusal.of(error))
     except (TypeError, OverflowError) as error:
-        return _refusal_bytes(f"the clusters of a stratum cannot be sent: {error}")
+        return _refusal_bytes(f"a stratum cannot be analysed on workers: {error}")
     if len(answer) > MAX_ANSWER_BYTES:
         return _refusal_bytes(f"the answer of a stratum has {len(answer):,} bytes")
     return answer
 
 
 def read_reply(content: bytes, name: str) -> StratumReply:
-    """Read the reply about the stratum with a name.
+    """Read the reply about the stratum ``name``.
 
     Raise `UnusableInput` if the content is a `Refusal`, or not a reply of this version.
     """
     reply = from_bytes(content, StratumReply)
     outcome = reply.outcome
-    if (outcome is None) == (reply.unfit is None):
+    if (outcome is None) == (reply.worker_problem is None):
         raise _inconsistent_reply(name)
     if outcome is not None:
         # A worker may be faulty, so its numbers must not contradict each other.
@@ -111,17 +112,17 @@ def read_reply(content: bytes, name: str) -> StratumReply:
 
 def _reply_to(request: StratumRequest) -> StratumReply:
     release = version("equipoise")
-    if release != request.version:
+    if release != request.equipoise_version:
         return StratumReply(
-            unfit=Refusal(
-                f"has Equipoise {release}, and this process {request.version}",
+            worker_problem=Refusal(
+                f"has Equipoise {release}, and this process {request.equipoise_version}",
                 "install the same version on every worker: their answers must agree",
             )
         )
     try:
         check_files(request.rows)
     except AnotherFile as error:
-        return StratumReply(unfit=Refusal.of(error))
+        return StratumReply(worker_problem=Refusal.of(error))
     rows = read_rows(request.rows)
     outcome = match_stratum(request.name, rows, request.question, request.versions)
     return StratumReply(outcome=outcome)
@@ -130,11 +131,11 @@ def _reply_to(request: StratumRequest) -> StratumReply:
 def _python_number(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
-    raise TypeError(f"a value of type {type(value).__name__} cannot be a cluster on workers")
+    raise TypeError(f"a name of a cluster of rows has the type {type(value).__name__}")
 
 
 def _refusal_bytes(what: str) -> bytes:
-    hint = f"remove {option('cluster', 'ADDRESS')}, or name another column with {option('cluster')}"
+    hint = f"remove {option('cluster', 'ADDRESS')}, so that this machine alone analyses the log"
     return to_bytes(Refusal(what, hint))
 
 
@@ -143,20 +144,20 @@ def _inconsistent_reply(name: str) -> UnusableInput:
 
 
 class LostWorker(Exception):
-    """Error that the worker of a task is gone, so its answer is lost."""
+    """Error: the worker of a task is gone, so the answer is lost."""
 
 
 def strata_on_workers(workers: DaskWorkers) -> MatchStrata[StratumRows]:
-    """Return a function that analyses the strata of a log on workers, which read the same files."""
+    """Return a function that analyses the strata of a log on workers."""
 
     def match_strata(
         log: StratifiedLog[StratumRows], question: Question, versions: Versions, progress: Progress
     ) -> list[StratumOutcome]:
         release = version("equipoise")
 
-        def request(name: str, threads: int) -> bytes:
+        def request(name: str, thread_count: int) -> bytes:
             # The number of threads does not change an answer.
-            full_question = replace(question, threads=question.threads or threads)
+            full_question = replace(question, threads=question.threads or thread_count)
             return to_bytes(StratumRequest(release, name, log.rows[name], full_question, versions))
 
         return _StrataQueue(workers, tuple(log.rows), request, progress).outcomes()
@@ -165,7 +166,7 @@ def strata_on_workers(workers: DaskWorkers) -> MatchStrata[StratumRows]:
 
 
 class _StrataQueue:
-    """The waiting, running and finished strata; the index of a stratum is its place in the log."""
+    """The waiting, running and finished strata, by their index in the log."""
 
     def __init__(
         self,
@@ -180,10 +181,10 @@ class _StrataQueue:
         self._progress = progress
         self._waiting_indices = list(range(len(names)))
         self._tasks: dict[str, tuple[int, Any]] = {}
-        """Index of the stratum, and task, of each busy worker."""
+        """Index of the stratum, and the task, by worker; only busy workers are keys."""
         self._outcome_by_index: dict[int, StratumOutcome] = {}
         self._losses: Counter[int] = Counter()
-        """Number of lost workers, by the index of the stratum that they had."""
+        """Number of workers that were lost with a stratum, by the index of the stratum."""
         self._first_problem: tuple[int, UnusableInput] | None = None
 
     def outcomes(self) -> list[StratumOutcome]:
@@ -199,17 +200,17 @@ class _StrataQueue:
             raise self._first_problem[1]
         return [self._outcome_by_index[index] for index in range(len(self._names))]
 
-    def _start(self, threads: Mapping[str, int]) -> None:
-        for worker, thread_count in threads.items():
+    def _start(self, threads_by_worker: Mapping[str, int]) -> None:
+        for worker, thread_count in threads_by_worker.items():
             if worker not in self._tasks and self._waiting_indices:
                 index = heapq.heappop(self._waiting_indices)
                 task = self._workers.start(worker, self._request(self._names[index], thread_count))
                 self._tasks[worker] = (index, task)
 
-    def _collect(self, threads: Mapping[str, int]) -> None:
+    def _collect(self, threads_by_worker: Mapping[str, int]) -> None:
         for worker, (index, task) in list(self._tasks.items()):
             if worker not in self._tasks:
-                # An earlier stratum failed in this loop, so the stratum of this worker is dropped.
+                # `_note_reply` has dropped this stratum, because an earlier stratum failed.
                 continue
             if self._workers.has_ended(task):
                 del self._tasks[worker]
@@ -217,7 +218,7 @@ class _StrataQueue:
                     self._note_reply(worker, index, self._workers.answer(task))
                 except LostWorker as loss:
                     self._note_loss(index, str(loss))
-            elif worker not in threads:
+            elif worker not in threads_by_worker:
                 del self._tasks[worker]
                 self._workers.forget([task])
                 self._note_loss(index, f"{worker} is gone")
@@ -228,10 +229,10 @@ class _StrataQueue:
         except UnusableInput as problem:
             self._note_problem(index, problem)
             return
-        if reply.unfit is not None:
+        if reply.worker_problem is not None:
             raise UnusableInput(
-                f"the worker {worker} {reply.unfit.what}",
-                hint=reply.unfit.hint
+                f"the worker {worker} {reply.worker_problem.what}",
+                hint=reply.worker_problem.hint
                 or "every worker must see the same files at the same path: share the folder, or "
                 "use local:N on the machine that has the files",
             )
@@ -242,11 +243,11 @@ class _StrataQueue:
             )
 
     def _note_problem(self, index: int, problem: UnusableInput) -> None:
-        """Note a problem of a stratum, and drop later strata, as on one machine."""
+        """Note a problem of a stratum, and drop the strata after this stratum."""
         if self._first_problem is not None and self._first_problem[0] < index:
             return
         self._first_problem = (index, problem)
-        self._waiting_indices = [other for other in self._waiting_indices if other < index]
+        self._waiting_indices = [waiting for waiting in self._waiting_indices if waiting < index]
         heapq.heapify(self._waiting_indices)
         late_workers = {worker for worker, (other, _) in self._tasks.items() if other > index}
         self._workers.forget(self._tasks.pop(worker)[1] for worker in late_workers)
@@ -268,6 +269,7 @@ class DaskWorkers(DaskClient):
     """The workers of a connected client, each with one stratum at a time."""
 
     lost_work = "the command"
+    """Work that the user must start again after the loss of the scheduler, for the hint."""
 
     def start(self, worker: str, request: bytes) -> Any:
         """Start a task that no other worker may take."""
@@ -300,7 +302,7 @@ class DaskWorkers(DaskClient):
         except MemoryError as error:
             raise LostWorker("the worker ran out of memory") from error
         except (ImportError, RuntimeError) as error:
-            # Dask raises these for a task that the worker could not unpack.
+            # Dask raises these errors if the worker could not unpack the task.
             raise self._unusable_worker(f"cannot run Equipoise: {error}") from error
         if not isinstance(content, bytes):
             raise self._unusable_worker("did not answer with a message")

@@ -1,7 +1,7 @@
-"""Tasks of Dask that a coordinator runs on a host: each takes a request and returns an answer.
+"""Tasks of Dask that a coordinator runs on a host: a task takes a request and returns an answer.
 
-A task never measures. It starts the campaign's own process, and reports its status. A host that
-refuses a request answers with `equipoise.cluster.messages.Refusal`.
+A task never measures. Tasks start the campaign process of the host, and report the status of the
+campaign. If a host refuses a request, the answer is an `equipoise.cluster.messages.Refusal`.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from pathlib import Path
 from equipoise.cluster import campaign_process, files
 from equipoise.cluster.folders import CampaignFolder, require_run_identity
 from equipoise.cluster.messages import (
+    FileInventory,
     FollowReply,
     FollowRequest,
     HaltRequest,
     Introduction,
-    Inventory,
     Order,
     Refusal,
     Shipment,
@@ -35,13 +35,12 @@ from equipoise.model.errors import EquipoiseError, UnusableInput
 from equipoise.shared.spelling import command_line_spelling
 
 MAX_SLICE_BYTES = 1 << 20
-"""Approximate maximum size of a slice, the part of a host's record in one answer."""
+"""Approximate maximum size of a slice: the part of a campaign's record in one answer."""
 _MAX_TRIALS = 1000
-"""Maximum number of trials in a slice; a slice of large trials has fewer."""
 
 
 def _with_refusals(task: Task) -> Task:
-    """Make a task answer with a `Refusal` in place of an error, which Dask would log."""
+    """Return a task that answers with a `Refusal` if ``task`` raises an error."""
 
     @wraps(task)
     @command_line_spelling()
@@ -51,7 +50,7 @@ def _with_refusals(task: Task) -> Task:
         except EquipoiseError as error:
             return to_bytes(Refusal.of(error))
         except OSError as error:
-            # For instance, the folder of the worker was removed, or too many files are open.
+            # For example, the folder of the worker was removed.
             known_error = limit_reached(error) or environment_fault(error)
             hint = "start the worker again in a folder that nobody removes"
             return to_bytes(Refusal.of(known_error) if known_error else Refusal(str(error), hint))
@@ -73,9 +72,9 @@ def introduce(request: bytes) -> bytes:
 
 @_with_refusals
 def examine(request: bytes) -> bytes:
-    """Answer an `Inventory` of the coordinator with the inventory of this host."""
-    requested = from_bytes(request, Inventory).files
-    return to_bytes(Inventory(tuple(files.local_file(file, os.getcwd()) for file in requested)))
+    """Answer a `FileInventory` with a `FileInventory`: the same paths, as files of this host."""
+    requested = from_bytes(request, FileInventory).files
+    return to_bytes(FileInventory(tuple(files.local_file(file, os.getcwd()) for file in requested)))
 
 
 @_with_refusals
@@ -95,15 +94,15 @@ def follow(request: bytes) -> bytes:
     """Answer a `FollowRequest` with the status and the new records (`FollowReply`)."""
     follow_request = from_bytes(request, FollowRequest)
     require_run_identity(follow_request.identity)
-    folder = CampaignFolder.of(follow_request.fleet, follow_request.place)
-    # The status comes first, so that the record of an ended campaign is complete.
+    folder = CampaignFolder.of(follow_request.fleet, follow_request.host_index)
+    # The status is read before the records: if it says "ended", no record can be missing.
     status = folder.status()
     return to_bytes(FollowReply(status, *_new_records(folder, follow_request)))
 
 
 def _new_records(folder: CampaignFolder, request: FollowRequest) -> tuple[bytes, bool]:
-    """Return at most about `MAX_SLICE_BYTES` of new records, and whether there are more."""
-    stored_order, progress = folder.read_order(), folder.progress()
+    """Return about `MAX_SLICE_BYTES` of new records at most, and whether there are more."""
+    stored_order, progress = folder.read_order(), folder.read_progress()
     path = default_ledger() if stored_order is None else Path(stored_order.ledger)
     has_begun = progress is not None and progress.run is not None
     if not has_begun and (stored_order is not None or not path.exists()):
@@ -133,6 +132,6 @@ def bounded_slice(slice_with: Callable[[int], tuple[bytes, bool]]) -> tuple[byte
 def halt(request: bytes) -> bytes:
     """End the campaign of a `HaltRequest` after its current trial; answer with its `Status`."""
     halt_request = from_bytes(request, HaltRequest)
-    folder = CampaignFolder.of(halt_request.fleet, halt_request.place)
+    folder = CampaignFolder.of(halt_request.fleet, halt_request.host_index)
     folder.halt()
     return to_bytes(folder.status())

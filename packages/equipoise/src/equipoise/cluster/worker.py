@@ -1,15 +1,14 @@
 """Start and supervise a host's Dask worker: ``python -m equipoise.cluster.worker tcp://HOST:8786``.
 
-A Dask worker that loses its scheduler closes itself, and a worker can be killed. The supervisor
-starts it again until SIGTERM or SIGINT ends the supervisor itself. A campaign of the host is a
-separate process, which continues after the end of both.
+If a Dask worker ends, the supervisor starts it again, until SIGTERM or SIGINT ends the supervisor.
+A campaign of the host is a separate process, and continues without worker and supervisor.
 
 Without TLS, everybody who can connect to a worker's port can run code as its user. Therefore the
 worker listens on one address only: this host's address towards the scheduler, or ``--host``.
-Without encryption both addresses must be private, unless the user gives ``--insecure``.
+Without encryption, this address and the scheduler's must be private, unless the user gives
+``--insecure``.
 
-The worker does not measure, but it runs during trials. Therefore Dask's sampling profiler and its
-shortest timers are off.
+The worker runs during trials, so Dask's sampling profiler and its shortest timers are off.
 """
 
 from __future__ import annotations
@@ -40,16 +39,15 @@ FIRST_DELAY_S = 1.0
 MAX_DELAY_S = 30.0
 """Maximum number of seconds before the start of the next worker."""
 STABLE_LIFETIME_S = 60.0
-"""Lifetime of a worker after which the delays start again at `FIRST_DELAY_S`."""
+"""Lifetime of a worker after which the next delay is `FIRST_DELAY_S` again."""
 KILL_DELAY_S = 10.0
 """Seconds between SIGTERM and SIGKILL for a worker."""
 MAX_WORKER_TASKS = 4
-"""Largest number of tasks that a worker runs at once; tasks only start and watch campaigns."""
 DASK_FOLDER = "dask"
-"""Name of the folder for Dask's own files, in the user's state folder. Dask imports modules from
-it, so it must not be in the shared temporary folder, where another user could create it."""
+"""Folder for Dask's files, in the user's state folder. Dask imports modules from this folder, so
+no other user may be able to create it."""
 _PR_SET_PDEATHSIG = 1
-"""Command of prctl(2) that chooses the signal which a process gets when its parent ends."""
+"""Command of prctl(2): choose the signal that a process gets when its parent ends."""
 QUIET_SETTINGS: dict[str, object] = {
     "distributed.worker.profile.enabled": False,
     "distributed.admin.tick.interval": "1s",
@@ -59,7 +57,7 @@ QUIET_SETTINGS: dict[str, object] = {
 }
 """Settings of Dask with which an idle worker rarely wakes up."""
 _SETTINGS_WITHOUT_PAGES: dict[str, object] = {"distributed.worker.http.routes": []}
-"""Setting that switches off Dask's pages about a worker, which everybody could read unencrypted."""
+"""Setting that switches off Dask's web pages about a worker, because they are not encrypted."""
 
 log = logging.getLogger("equipoise.cluster.worker")
 
@@ -100,7 +98,7 @@ def listening_address(options: argparse.Namespace) -> str:
 
 
 def _own_address_towards(scheduler: SchedulerAddress) -> str:
-    """Return the address of this host from which it reaches the scheduler; nothing is sent."""
+    """Return the address of this host on the route to the scheduler; send nothing."""
     try:
         for family, socket_type, protocol, _, address in socket.getaddrinfo(
             scheduler.host, scheduler.port, type=socket.SOCK_DGRAM
@@ -118,7 +116,7 @@ def _own_address_towards(scheduler: SchedulerAddress) -> str:
 
 
 def worker_command(options: argparse.Namespace, host: str, folder: Path) -> list[str]:
-    """Return the command line of a worker that listens on ``host``; its files go to ``folder``."""
+    """Return the command line of a worker that listens on ``host`` and writes into ``folder``."""
     tls_files = (
         ("--tls-ca-file", options.tls_ca),
         ("--tls-cert", options.tls_cert),
@@ -127,7 +125,7 @@ def worker_command(options: argparse.Namespace, host: str, folder: Path) -> list
     return [
         *(sys.executable, "-m", "distributed.cli.dask_worker", options.scheduler),
         *("--no-nanny", "--no-dashboard", "--nworkers", "1", "--nthreads", str(MAX_WORKER_TASKS)),
-        # A task holds a slice of bounded size; a limit would only pause the worker.
+        # Tasks need little memory, and a memory limit would only pause the worker.
         *("--memory-limit", "0"),
         *("--host", host, "--dashboard-address", f"{_with_brackets(host)}:0"),
         *("--local-directory", str(folder)),
@@ -146,7 +144,7 @@ async def supervise(
 ) -> None:
     """Run a worker again and again, at growing intervals, until this task is cancelled.
 
-    ``run`` runs one worker and returns a description of its end.
+    ``run`` runs one worker until it ends, and returns a description of the end.
     """
     delay = FIRST_DELAY_S
     while True:
@@ -191,12 +189,12 @@ async def _end(worker: asyncio.subprocess.Process) -> None:
 
 
 def _end_with_parent() -> None:
-    # Otherwise the worker of a killed supervisor would go on next to the worker of the next one.
+    # If the supervisor is killed, the worker must end, because a new supervisor starts a worker.
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
 
 
 def worker_environment(name: str | None) -> dict[str, str]:
-    """Return the environment of the worker; the user's own variables of Dask take precedence."""
+    """Return the environment of the worker. Variables of Dask that the user set are kept."""
     name_variable = {} if name is None else {HOST_VARIABLE: name}
     dask_variables = {
         f"DASK_{setting.upper().replace('.', '__').replace('-', '_')}": str(value)

@@ -1,10 +1,10 @@
 """Charts of results, made with altair.
 
-Each chart's module imports altair, which takes long, so import it only to draw.
+The import of altair takes long, so import a module of this folder only to draw.
 
 - ``gallery``: all figures of a result, in the order in which a reader needs them
 - ``distributions``: every trial with the density and the median
-- ``ratios``: all comparisons; one comparison block by block, and quantile by quantile
+- ``ratios``: all comparisons; one comparison by block, and by quantile
 - ``time_course``: every trial in the order in which it ran
 - ``iterations``: the iterations within each trial
 - ``variance_by_level``: the spread that each level adds

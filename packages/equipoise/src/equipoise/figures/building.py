@@ -1,7 +1,7 @@
 """Parts that all charts share: colours and shapes of conditions, axes, lines and bars.
 
-An axis of ratios shows percent if all ratios are near 1, and otherwise factors on a logarithmic
-scale.
+A channel of a chart maps a field of the data to a position, a colour or a shape. An axis of ratios
+shows percent if all ratios are near 1, and otherwise factors on a logarithmic scale.
 """
 
 from __future__ import annotations
@@ -31,25 +31,22 @@ from equipoise.shared.chart_parts import (
 from equipoise.shared.theme import PALETTE
 
 _MAX_PERCENT_RATIO = 2.0
-"""Ratio up to which the axis shows percent."""
+"""If a ratio or its inverse is larger, the axis shows factors, not percent."""
 _LABEL_GAP_AT_ONE = 0.11
-"""Share of an axis of ratios, on both sides of 1, without another label."""
+"""Minimum distance between the label at 1 and another label, as a share of the axis."""
 _MARGIN_SHARE = 0.08
-"""Empty space at each end of an axis, as a share of the range of the ratios."""
+"""Empty space at each end of an axis, as a share of the drawn range."""
 _MIN_LOG_SPAN = 0.002
-"""Smallest range of the ratios on an axis, as a logarithm."""
+"""Minimum range of an axis of ratios: logarithm of the largest over the smallest ratio."""
 
 
 def condition_color(names: Sequence[str]) -> alt.Color:
-    """Return the channel for the colours of conditions, in the order of the plan, with a legend."""
+    """Return the channel for the colours of conditions, with a legend in the order of the plan."""
     return _condition_channels(names)[0]
 
 
 def condition_shape(names: Sequence[str]) -> alt.Shape:
-    """Return the channel for the shapes of conditions, in the order of the plan.
-
-    Conditions with the same colour have different shapes.
-    """
+    """Return the channel for the shapes of conditions; equal colours have different shapes."""
     return _condition_channels(names)[1]
 
 
@@ -62,7 +59,7 @@ def _condition_channels(names: Sequence[str]) -> tuple[alt.Color, alt.Shape]:
 
 
 def condition_index(document: ResultDocument, name: str) -> int:
-    """Return the index of a condition in the plan, which decides its colour and shape."""
+    """Return the index of a condition in the plan; the index decides the colour and the shape."""
     names = [condition.name for condition in document.conditions]
     return names.index(name) if name in names else len(names)
 
@@ -93,7 +90,7 @@ def bars(rows: Rows, x: alt.X, y: alt.Y, names: Sequence[str], width: float = 2)
 
 
 def interval_ends(rows: Rows) -> list[float]:
-    """Return the ends of intervals that a logarithmic axis can show, so only ends above 0."""
+    """Return the ends of intervals that are above 0, for a logarithmic axis."""
     return [float(row[end]) for row in rows for end in ("low", "high") if row[end] > 0]
 
 
@@ -142,18 +139,16 @@ class RatioAxis(Struct, frozen=True):
     """Axis of ratios of costs: changes in percent near 1, otherwise factors."""
 
     low: float
-    """Smallest drawn ratio."""
     high: float
-    """Largest drawn ratio."""
     in_percent: bool
 
     def coordinate(self, ratio: float) -> float:
-        """Return the coordinate of a ratio; a ratio outside of the range is moved to the edge."""
+        """Return the coordinate of a ratio; a ratio outside of the range gets the edge."""
         clipped = min(max(ratio, self.low), self.high)
         return rounded(100.0 * (clipped - 1.0) if self.in_percent else clipped)
 
     def coordinates(self, ratio: float | None, interval: Interval) -> dict[str, float | None]:
-        """Return the coordinates of a ratio and of its interval; an unknown end is at the edge."""
+        """Return the coordinates of a ratio and its interval; an unknown end gets the edge."""
         low, high = interval
         return {
             "ratio": None if ratio is None else self.coordinate(ratio),
@@ -162,7 +157,7 @@ class RatioAxis(Struct, frozen=True):
         }
 
     def edge_note(self, intervals: Iterable[Interval]) -> Iterator[str]:
-        """Yield a note on bars at the edge, if an interval reaches beyond the drawn range."""
+        """Yield a note if an interval reaches beyond the drawn range."""
         if any(
             low is None or high is None or low < self.low or high > self.high
             for low, high in intervals
@@ -170,10 +165,13 @@ class RatioAxis(Struct, frozen=True):
             yield "A bar that reaches the edge goes on beyond it."
 
     def channel(self, channel_type: type[Position], subject: str) -> Position:
-        """Return the channel of the field ``low`` on this axis; ``subject`` names the ratio."""
+        """Return a channel with this axis for bars, which begin at the field ``low``.
+
+        ``subject`` names the ratio in the title.
+        """
         scale_type: Literal["linear", "log"] = "linear" if self.in_percent else "log"
         equal = self.coordinate(1.0)
-        # On a horizontal axis, a label of two lines saves width.
+        # On a horizontal axis, a label in two lines needs less width.
         label = f"['{equal:g}', 'equal']" if channel_type is alt.X else f"'equal  {equal:g}'"
         axis = alt.Axis(
             format="+~r" if self.in_percent else "~r",
@@ -192,8 +190,8 @@ class RatioAxis(Struct, frozen=True):
             if tick == 1.0 or abs(math.log(tick)) >= gap:
                 yield tick
 
-    def landmarks(self, min_effect: float, channel: alt.X | alt.Y) -> list[alt.Chart]:
-        """Draw the line of no difference, and a strip of differences too small to matter."""
+    def reference_marks(self, min_effect: float, channel: alt.X | alt.Y) -> list[alt.Chart]:
+        """Draw a line at the ratio 1, and a strip of ratios that are too near 1 to matter."""
         margin = 1.0 + min_effect / 100.0
         strip = [{"low": self.coordinate(1.0 / margin), "until": self.coordinate(margin)}]
         axis = "x" if isinstance(channel, alt.X) else "y"
@@ -205,7 +203,7 @@ class RatioAxis(Struct, frozen=True):
 
 
 def ratio_axis(ratios: Iterable[float | None], min_effect: float) -> RatioAxis:
-    """Return an axis with all finite ratios, the ratio 1 and differences too small to matter."""
+    """Return an axis with all finite ratios, and all ratios that are too near 1 to matter."""
     margin = 1.0 + min_effect / 100.0
     finite = [ratio for ratio in ratios if ratio is not None and math.isfinite(ratio) and ratio > 0]
     low, high = min([*finite, 1.0 / margin, 1.0]), max([*finite, margin, 1.0])

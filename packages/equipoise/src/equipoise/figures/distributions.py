@@ -37,7 +37,7 @@ HOW_TO_READ = (
 )
 
 ROW_HEIGHT = 112
-"""Height of a condition's row in pixels. The next heights are fractions of this height."""
+"""Height of a condition's row in pixels. The heights below are fractions of it."""
 BINS = 80
 _HILL_HEIGHT = 0.40
 _DOTS_HEIGHT = 0.34
@@ -91,7 +91,7 @@ def distributions(
 
 
 class _Panel(Struct, frozen=True):
-    """The panel of the chart: in each condition's row its density (a hill), dots and median."""
+    """Drawing area with a row for each condition: density (a hill), dots and median."""
 
     document: ResultDocument
     metric: str
@@ -108,10 +108,10 @@ class _Panel(Struct, frozen=True):
         return density(coordinates, low, high)
 
     def relative_density(self, values: list[float]) -> Callable[[float], float]:
-        """Return the function from a value to the density of trials around it, from 0 to 1."""
+        """Return the density of trials as a function of a value; its maximum is 1."""
         quantity, hill = self.quantity, self.density_of(values)
         if hill is None:
-            # Too few values for a density: spread all dots equally.
+            # There are too few values for a density, so spread all dots equally.
             return lambda value: 0.6
         return lambda value: float(np.interp(quantity.coordinate(quantity.scaled(value)), *hill))
 
@@ -155,13 +155,13 @@ class _Panel(Struct, frozen=True):
         return charts
 
     def dots(self) -> list[alt.Chart]:
-        """Draw each trial as a dot, spread where trials are dense."""
+        """Draw each trial as a dot; dense dots are spread vertically."""
         quantity = self.quantity
         rows: list[Rows] = [[] for _ in self.values_by_condition]
         densities = [self.relative_density(values) for values in self.values_by_condition.values()]
         for trial, index, value in self.analysed_trials():
             if math.isfinite(value) and not quantity.is_beyond(value):
-                # Golden-ratio steps spread neighbours in time evenly, without a random source.
+                # Multiples of the golden ratio, modulo 1, are evenly spread.
                 spread = (len(rows[index]) * _GOLDEN_RATIO) % 1.0 * densities[index](value)
                 y = round(-index - _GAP_HEIGHT - _DOTS_HEIGHT * spread, 3)
                 rows[index].append({"x": quantity.scaled(value), "y": y, "block": trial.block})
@@ -201,7 +201,7 @@ class _Panel(Struct, frozen=True):
         return charts
 
     def edge_arrows(self) -> list[alt.Chart]:
-        """Draw arrows at the edge, with the counts of trials that timed out or lie beyond it."""
+        """Draw arrows at the edge, with the number of trials that timed out or lie beyond."""
         quantity = self.quantity
         edge_counts: Counter[tuple[int, bool, str]] = Counter()
         for _, index, value in self.analysed_trials():
@@ -259,7 +259,7 @@ class _Panel(Struct, frozen=True):
             if summary is not None and len(summary.modes) > 1
             for number, mode in enumerate(summary.modes)
         ]
-        # The share of the lowest mode is on its left, so that shares of near modes do not overlap.
+        # The text of the lowest mode is on its left, so that texts of near modes do not overlap.
         sides: tuple[tuple[bool, Literal["right", "left"], int], ...] = (
             (True, "right", 5),
             (False, "left", -5),
@@ -278,7 +278,7 @@ class _Panel(Struct, frozen=True):
         ]
 
     def name_strips(self) -> alt.Chart:
-        """Keep the grid out of the strips of the names."""
+        """Draw strips behind the names, which hide the grid."""
         return label_strips(self.name_rows(), self.y)
 
     def name_labels(self) -> list[alt.Chart]:

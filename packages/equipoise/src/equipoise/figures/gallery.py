@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     import altair as alt
 
 Sequences = Mapping[str, tuple[SequencePoint, ...]]
-"""Intervals of the ratio on the primary metric, one after each block, by candidate."""
+"""By candidate: the interval of the ratio on the primary metric after each block."""
 
 _MAX_NAME_LENGTH = 80
-"""Maximum length of a figure's name, which may contain a very long command."""
+"""Maximum length of a figure's name; a command in the name may be longer."""
 _NOT_ALPHANUMERIC = re.compile("[^A-Za-z0-9]+")
 
 DocumentT = TypeVar("DocumentT", bound=ResultDocument)
@@ -35,7 +35,6 @@ class Figure(Struct, frozen=True):
     name: str
     """Name for files and for links, such as ``time_course``."""
     how_to_read: str
-    """Text that explains how to read the chart."""
     chart: alt.LayerChart
 
 
@@ -61,12 +60,8 @@ def gallery(
 ) -> Iterator[Figure]:
     """Draw every figure for which a document has numbers.
 
-    Parameters
-    ----------
-    sequences
-        Intervals after each block; a candidate without them gets no figure of its sequence.
-    max_dots
-        Maximum number of trials that a figure draws one by one.
+    A candidate without ``sequences`` gets no figure of its intervals. ``max_dots`` is the maximum
+    number of trials that a figure draws one by one.
     """
     from equipoise.figures import ratios, scaling, variance_by_level
     from equipoise.figures.distributions import HOW_TO_READ as READ_DISTRIBUTIONS
@@ -86,7 +81,7 @@ def gallery(
     yield from optional_figure("ratios", ratios.HOW_TO_READ_RATIOS, ratios.ratios(document))
     metric = primary_metric(document)
     comparisons = document.primary_comparisons
-    # The shift function is important if fast and slow runs have different ratios.
+    # If fast and slow runs have different ratios, the shift function comes first.
     with_constant_ratio = [row for row in comparisons if row.ratio_is_constant]
     with_varying_ratio = [row for row in comparisons if not row.ratio_is_constant]
     yield from _shift_figures(document, with_varying_ratio)
@@ -128,9 +123,9 @@ def optional_figure(name: str, how_to_read: str, chart: alt.LayerChart | None) -
 
 
 def as_value_ratios(document: DocumentT, sequences: Sequences) -> tuple[DocumentT, Sequences]:
-    """Return the document and the sequences with ratios of values instead of costs.
+    """Return the document and the sequences with ratios of values in place of costs.
 
-    The two differ only if more of the metric is better: a cost is then the inverse of a value.
+    If more of the metric is better, the cost is the inverse of the value.
     """
     metrics_as_values = document.more_is_better
     comparisons = tuple(
@@ -153,7 +148,7 @@ def _value_point(point: SequencePoint) -> SequencePoint:
 
 
 def iteration_figures(document: ResultDocument) -> Iterator[Figure]:
-    """Draw the iterations of each condition and metric with classified iterations."""
+    """Draw the iterations of each condition, for each metric whose iterations were classified."""
     from equipoise.figures import iterations
 
     for condition in document.conditions:

@@ -1,4 +1,4 @@
-"""Chart of the iterations within each trial of a condition, and of the changes of their level."""
+"""Chart of the iterations within the trials of a condition, and the level of the iterations."""
 
 from __future__ import annotations
 
@@ -32,17 +32,14 @@ HOW_TO_READ = (
 )
 HEIGHT = 260
 MAX_POINTS = 200
-"""Maximum number of points of a line; in a longer line, a point is the median of iterations."""
+"""Maximum number of points of a line; with more iterations, a point is a median of several."""
 MAX_TRIALS = 10
-"""Maximum number of trials in the chart."""
 _MAX_LINEAR_RATIO = 3.0
 """Maximum ratio of the largest to the smallest value on a linear axis."""
 _MARGIN_SHARE = 0.05
 
 
 class _Trial(Struct, frozen=True):
-    """Iterations of one trial."""
-
     block: int
     values: Sequence[float]
     shape: TrialIterations | None
@@ -136,7 +133,7 @@ def _levels(trials: Sequence[_Trial], divisor: float) -> Rows:
 def _value_axis(
     name: str, unit: str, values: np.ndarray[tuple[int], np.dtype[np.float64]]
 ) -> alt.Y:
-    """Return an axis over all values, because the first iterations show a warm-up."""
+    """Return an axis over all values; outliers stay, because they may show a warm-up."""
     title = f"{name}, in {unit}" if unit else name
     low, high = float(values.min()), float(values.max())
     if low > 0.0 and high > _MAX_LINEAR_RATIO * low:

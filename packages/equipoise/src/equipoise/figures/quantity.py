@@ -22,22 +22,23 @@ _METRIC_NAMES = {
     "max_rss_bytes": "peak memory",
 }
 _MAX_LINEAR_RATIO = 5.0
-"""Maximum ratio of the medians on a linear axis; above it the axis is logarithmic."""
+"""Maximum ratio of the largest to the smallest median on a linear axis."""
 _OUTER_PERCENTILES = (2.0, 98.0)
-"""Percentiles that enclose nearly all values of a group; outliers do not change them."""
+"""Percentiles around nearly all values of a group, without outliers."""
 _MAX_RANGES_BEYOND = 1.5
-"""Maximum distance of an end of the axis from an outer percentile, in ranges of percentiles."""
+"""Maximum distance from an outer percentile to an end of the axis. The unit is the distance between
+the two outer percentiles."""
 _MARGIN_SHARE = 0.07
 _DIGITS = 6
-"""Significant digits of a drawn number."""
 _MAX_TICKS = 9
 _MIN_DECADE_FACTOR = 4.0
-"""Minimum factor of an axis with labels by decades; on a narrower axis they are evenly spaced."""
+"""Minimum ratio of the ends of an axis with `_DECADE_LABELS`; else labels are evenly spaced."""
 _DECADE_LABELS = ((1, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9), (1, 2, 5), (1, 3), (1,))
-"""Choices of labels within a decade, as multiples of a power of ten, from dense to sparse."""
+"""Possible sets of labels, as multiples of a power of ten, from dense to sparse."""
 
 _MAX_BAR_LENGTHS = 4.0
-"""Maximum distance of a shown end of a bar from the outermost ratio, in median bar lengths."""
+"""Maximum distance from the outermost ratio to the end of a bar on the axis, in median lengths of
+bars. A longer bar may be cut off."""
 
 
 class DrawnQuantity(Struct, frozen=True):
@@ -68,7 +69,7 @@ class DrawnQuantity(Struct, frozen=True):
         return rounded(value / self.divisor)
 
     def clipped(self, value: float) -> float:
-        """Return a value in ``unit``; a value outside of the drawn range is moved to its edge."""
+        """Return a value in ``unit``; a value outside of the drawn range gets the edge."""
         return min(max(self.scaled(value), self.low), self.high)
 
     def is_beyond(self, value: float) -> bool:
@@ -76,7 +77,7 @@ class DrawnQuantity(Struct, frozen=True):
         return not self.low <= self.scaled(value) <= self.high
 
     def coordinate(self, value: float) -> float:
-        """Return the coordinate of a value in ``unit``: on a logarithmic axis, its logarithm."""
+        """Return a value in ``unit``, or the logarithm on a logarithmic axis."""
         return math.log(value) if self.logarithmic else value
 
 
@@ -115,8 +116,7 @@ def metric_name(metric: str) -> str:
 def unit_of(metric: str, typical: float) -> tuple[float, str]:
     """Return the size and the name of a unit in which a typical value is easy to read.
 
-    The end of a metric's name shows its unit: ``_s`` for seconds, ``_bytes`` for bytes,
-    ``_bytes_per_s`` for bytes a second.
+    The end of a metric's name shows the unit: ``_s``, ``_bytes``, ``_per_s``, ``_bytes_per_s``.
     """
     units: Iterable[tuple[float, str]] = ()
     if metric.endswith("_bytes_per_s"):
@@ -159,7 +159,7 @@ def _even_ticks(low: float, high: float) -> list[float]:
 
 
 def _drawn_range(groups: Sequence[NDArray[np.float64]], logarithmic: bool) -> tuple[float, float]:
-    """Return the range of an axis: all values, except outliers far beyond the percentiles."""
+    """Return the range of an axis for all values except outliers (see `_MAX_RANGES_BEYOND`)."""
     if not groups:
         return (0.0, 1.0)
     arrays = [np.log(group) if logarithmic else group for group in groups]
@@ -176,7 +176,7 @@ def _drawn_range(groups: Sequence[NDArray[np.float64]], logarithmic: bool) -> tu
 
 
 def values_on_axis(bars: Sequence[tuple[float | None, Interval]]) -> Iterator[float | None]:
-    """Yield the values that an axis must include: all ratios, and ends of intervals near them.
+    """Yield the values that an axis must include: all ratios, and ends of intervals near ratios.
 
     A bar is a ratio with its interval. A very long bar may reach beyond the axis.
     """

@@ -1,4 +1,4 @@
-"""Charts of ratios: all comparisons; one comparison block by block, and quantile by quantile."""
+"""Charts of ratios: all comparisons; one comparison by block, and by quantile."""
 
 from __future__ import annotations
 
@@ -52,14 +52,13 @@ HOW_TO_READ_SHIFT = (
     "Each bar is an interval for that point alone."
 )
 COMPARED, CONTROL = "compared", "control"
-"""Kinds of rows in the chart."""
 _COLOR_INDEX_BY_KIND = {COMPARED: 0, CONTROL: 5}
 """Index of the colour of each kind in the palette; the control is grey."""
 MAX_ROWS = 40
 MAX_POINTS = 400
 _ROW_HEIGHT = 38
 _LABEL_OFFSET = 14
-"""Pixels between a name and its bar below."""
+"""Pixels between a name and the bar below."""
 _HEIGHT = 260
 
 AnyComparison = Comparison | SampleComparison
@@ -72,7 +71,7 @@ class _Row(Struct, frozen=True):
     comparison: AnyComparison
     kind: str = COMPARED
     badge: str = ""
-    """Text that replaces the verdict of a comparison without a verdict."""
+    """Text for a comparison without a verdict."""
 
     def describe(self) -> str:
         ratio, ends = self.comparison.ratio, self.comparison.ratio_ci
@@ -89,7 +88,7 @@ class _Row(Struct, frozen=True):
 def ratios(document: ResultDocument) -> alt.LayerChart | None:
     """Draw the comparisons on the primary metric, and the control.
 
-    ``None`` for a single comparison without a control, which the verdict already shows.
+    Return ``None`` for a single comparison without a control: the answer shows its interval.
     """
     metric = primary_metric(document)
     comparisons = document.primary_comparisons
@@ -130,7 +129,7 @@ def other_ratios(document: ResultDocument) -> alt.LayerChart | None:
 
 
 def _rows(comparisons: Sequence[AnyComparison]) -> list[_Row]:
-    """Return a row for each comparison; the label has the baseline if there are several."""
+    """Return a row for each comparison; a shared baseline is left out of the labels."""
     has_one_baseline = (
         len(comparisons) > 1 and len({comparison.baseline for comparison in comparisons}) == 1
     )
@@ -163,11 +162,11 @@ def sequence(
     step = math.ceil(len(points) / MAX_POINTS)
     rows: Rows = [
         {"block": point.block, **axis.coordinates(point.ratio, (point.low, point.high))}
-        # The points are evenly spaced, and the last point is one of them.
+        # Take evenly spaced points, including the last point.
         for point in points[::-1][::step][::-1]
     ]
     known_rows = [row for row in rows if row["ratio"] is not None]
-    # The band has steps: each interval reaches from the point before it to its own point.
+    # The band has steps: an interval reaches from the previous point to its own point.
     starts = [0.5, *(row["block"] + 0.5 for row in rows[:-1])]
     band = [
         {"block": edge, "low": row["low"], "high": row["high"]}
@@ -179,7 +178,7 @@ def sequence(
     tooltip = tooltips(("block:Q", "block"), *RATIO_TOOLTIPS)
     line = alt.MarkDef("line", color=color, strokeWidth=2, point={"size": 14, "color": color})
     layers = [
-        *axis.landmarks(comparison.min_effect, y),
+        *axis.reference_marks(comparison.min_effect, y),
         layer(
             band, alt.MarkDef("area", color=color, opacity=0.25, aria=False), x=x, y=y, y2="high:Q"
         ),
@@ -227,7 +226,7 @@ def shift(
     area = alt.MarkDef("area", color=color, opacity=0.15, aria=False)
     line = alt.MarkDef("line", color=color, strokeWidth=1.5)
     layers = [
-        *axis.landmarks(comparison.min_effect, y),
+        *axis.reference_marks(comparison.min_effect, y),
         layer(rows, area, x=x, y=y, y2="high:Q"),
         layer(rows, rule(2, color=color), x=x, y=y, y2="high:Q"),
         layer(rows, line, x=x, y="ratio:Q"),
@@ -252,7 +251,6 @@ def shift(
 def _draw(
     rows: Sequence[_Row], title: str, subject: str, notes: list[str], min_effect: float
 ) -> alt.LayerChart:
-    """Draw a mark and a bar for each comparison, with its name above the bar."""
     drawn_rows = rows[:MAX_ROWS]
     # The control is the last row, and it is always drawn.
     if len(rows) > MAX_ROWS:
@@ -282,7 +280,7 @@ def _draw(
     label_rows = [{"label": label} for label in names]
     name_mark = {"align": "left", "dy": -_LABEL_OFFSET, "limit": alt.ExprRef("width - 8")}
     layers = [
-        *axis.landmarks(min_effect, x),
+        *axis.reference_marks(min_effect, x),
         label_strips(label_rows, y, -_LABEL_OFFSET),
         layer(data, rule(3), x=x, x2="high:Q", **bars),
         layer(
@@ -292,7 +290,7 @@ def _draw(
             shape=shape,
             **bars,
         ),
-        # A name is above its bar, because a command is longer than half a phone.
+        # Names are above the bars, because long commands need the full width of a phone.
         *labels(label_rows, "label:N", x=alt.value(4), y=y, mark=name_mark),
     ]
     return frame(

@@ -1,6 +1,6 @@
 """Writes a chart to a file: an HTML page, an SVG picture or a PNG picture.
 
-A page needs the JavaScript of Vega, and a policy that lets no other script run.
+A page contains the JavaScript of Vega, and a policy that forbids other scripts.
 """
 
 from __future__ import annotations
@@ -84,8 +84,7 @@ def pixels_of(picture: bytes) -> bytes:
 def vega_library() -> str:
     """Return Vega, Vega-Lite and Vega-Embed as one script of about 0.9 MB.
 
-    The script makes no network request. The first call takes seconds, because vl-convert bundles
-    it.
+    The script makes no network request. The first call takes seconds.
     """
     import vl_convert
 
@@ -95,7 +94,7 @@ def vega_library() -> str:
 
 
 def script_json(value: Any) -> str:
-    """Return JSON for a script element; no text in the JSON can end the element or open another.
+    """Return JSON for a script element; a text in the JSON cannot end the element.
 
     Raise `ValueError` if a number is not finite: JSON has no such number.
     """
@@ -108,8 +107,7 @@ def script_json(value: Any) -> str:
 def content_policy(*scripts: str) -> str:
     """Return a content security policy that allows these scripts, inline style, and no request.
 
-    Attributes and scripts that are inserted later cannot run, because they have none of the hashes
-    (CSP 3, §8.3).
+    A script runs only if its hash is in the policy (CSP 3, §8.3).
     """
     hashes = " ".join(
         f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"

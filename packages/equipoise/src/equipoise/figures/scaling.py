@@ -1,4 +1,4 @@
-"""Charts of the cost by size: on logarithmic axes, and divided by a simple law."""
+"""Charts of the cost by size: on logarithmic axes, and divided by a simple law such as N log N."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ HOW_TO_READ_NORMALISED = (
     "costs twice as much as the first did. Bars are the medians' intervals."
 )
 MAX_LAWS = 4
-"""Maximum number of fitted laws in the notes; the table of the page has all."""
+"""Maximum number of fitted laws in the notes; a table of the page has all laws."""
 _MAX_LABELS = 8
 _MAX_LINEAR_RATIO = 4.0
 """Maximum ratio of the largest to the smallest value on a linear axis."""
@@ -43,7 +43,7 @@ _COST_FIELDS = ("value", "low", "high")
 
 
 def size_scaling(document: ResultDocument, factor: str) -> alt.LayerChart:
-    """Draw the median of each condition, with its interval, over the levels of one factor.
+    """Draw the median of each condition, with an interval, over the levels of one factor.
 
     Conditions that differ only in this factor share a line.
 
@@ -82,15 +82,15 @@ def size_scaling(document: ResultDocument, factor: str) -> alt.LayerChart:
 def size_normalised(document: ResultDocument, factor: str) -> alt.LayerChart | None:
     """Draw the median of each condition, divided by a simple law of one factor.
 
-    The law is the simple law nearest to the fitted exponent of the first line. If simple laws fit
-    every size, only these laws count. ``None`` if no line has a law.
+    The law is the simple law that is nearest to the fitted exponent of the first line (see
+    `_nearest_simple_law`). Return ``None`` if no line has a law.
     """
     metric = primary_metric(document)
     laws = scaling_laws(document, factor, metric)
     if not laws:
         return None
     exponent, log_power = _nearest_simple_law(next(iter(laws.values())))
-    # The logarithm in a law is 0 at the size 1.
+    # A law may have the factor log(size), which is 0 at the size 1.
     measured = [
         (size, condition, summary)
         for size, condition, summary in measured_sizes(document, factor, metric)
@@ -126,7 +126,6 @@ def size_normalised(document: ResultDocument, factor: str) -> alt.LayerChart | N
 
 
 def _row(measurement: Measurement, factor: str, unit: float) -> dict[str, Any]:
-    """Return the size of a condition, and its cost with the interval, divided by ``unit``."""
     size, condition, summary = measurement
     low, high = (summary.median if end is None else end for end in summary.median_ci)
     costs = {"value": summary.median / unit, "low": low / unit, "high": high / unit}
@@ -145,7 +144,7 @@ def _lines(rows: Rows, factor: str, y: alt.Y) -> list[alt.Chart]:
 
 
 def _normalised_y(title: str, ends: Sequence[float]) -> alt.Y:
-    """Return a logarithmic axis if the values lie far apart, and else a linear axis."""
+    """Return a logarithmic axis if the ratio of the values is large, else a linear axis."""
     if max(ends) > _MAX_LINEAR_RATIO * min(ends):
         return log_y(title, 0.95 * min(ends), 1.05 * max(ends))
     scale = alt.Scale(zero=False, nice=False, padding=12)
@@ -153,7 +152,10 @@ def _normalised_y(title: str, ends: Sequence[float]) -> alt.Y:
 
 
 def _nearest_simple_law(law: ScalingLaw) -> tuple[float, int]:
-    """Return the exponent of the size, and the power of its logarithm."""
+    """Return the simple law nearest to a fitted law: the exponents of size and of log(size).
+
+    If some simple laws fit the measured sizes (``law.simple``), only these laws are possible.
+    """
     exponents = {exponent.log_power: exponent.exponent for exponent in law.exponents}
     candidates = law.simple or tuple((exponent, 0) for exponent in SIMPLE_EXPONENTS)
     return min(candidates, key=lambda candidate: abs(candidate[0] - exponents[candidate[1]]))

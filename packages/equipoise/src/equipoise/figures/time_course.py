@@ -32,7 +32,7 @@ HEIGHT = 280
 BINS = 150
 WITHIN, BEYOND, TIMED_OUT = "within", "beyond", "timed out"
 _WINDOWS = 10
-"""Number of windows of a running median that cover all trials of a condition."""
+"""Number of trials of a condition divided by the window of the running median."""
 _MIN_WINDOW_TRIALS = 5
 _MAX_LINE_POINTS = 400
 
@@ -40,7 +40,7 @@ _MAX_LINE_POINTS = 400
 def time_course(document: ResultDocument, *, max_dots: int = MAX_DOTS) -> alt.LayerChart:
     """Draw every finished trial in the order in which the trials ran.
 
-    With more than ``max_dots`` trials, bands from the smallest to the largest replace the dots.
+    With more than ``max_dots`` trials, bands from minimum to maximum replace the dots.
     """
     metric = primary_metric(document)
     values = analysed_values(document, metric)
@@ -90,7 +90,7 @@ def _rows(document: ResultDocument, metric: str, quantity: DrawnQuantity) -> Row
 
 
 def _edge_fields(value: float, quantity: DrawnQuantity) -> dict[str, str]:
-    """Return whether a value is on the axis; if not, also its text and its arrow."""
+    """Return fields that say whether a value is on the axis; if not, its text and an arrow."""
     if math.isinf(value):
         return {"kind": TIMED_OUT, "what": "timed out", "mark": "▲"}
     if quantity.is_beyond(value):
@@ -134,7 +134,7 @@ def _points(
 
 
 def _bands(rows: Rows, axes: Mapping[str, Any]) -> list[alt.Chart]:
-    """Draw bands from the smallest to the largest of neighbouring trials of a condition."""
+    """Draw bands from the minimum to the maximum of neighbouring trials of a condition."""
     trials_per_bin = math.ceil(len(rows) / BINS)
     groups: dict[tuple[str, int], Rows] = {}
     for row in rows:
@@ -174,7 +174,6 @@ def _running_medians(rows: Rows, names: list[str]) -> Rows:
 def _states(
     document: ResultDocument, metric: str, quantity: DrawnQuantity, axes: Mapping[str, Any]
 ) -> list[alt.Chart]:
-    """Draw the levels of conditions whose state changed, and the changes."""
     levels: Rows = []
     for condition in document.conditions:
         summary = condition.metrics.get(metric)

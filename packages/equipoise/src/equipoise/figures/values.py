@@ -24,19 +24,16 @@ MIN_SIZES = 2
 Measurement = tuple[float, ConditionResult, MetricSummary]
 """Size, condition and summary of the cost."""
 MAX_DOTS = 5000
-"""Maximum number of trials that are drawn one by one; more are binned, with a note."""
+"""Maximum number of trials that are drawn one by one; more trials are binned."""
 TIMED_OUT = math.inf
 """Value of a trial that timed out."""
 LATENCY = "latency_s"
-"""Metric of programs that time their own operations.
-
-A chart without a comparison draws this metric, because the time of such a process depends on the
-number of its operations.
-"""
+"""Metric of programs that time their own operations. Charts without comparisons draw this metric,
+because the time of such a process depends on the number of operations."""
 
 
 class Pairs(Struct, frozen=True):
-    """Values of two conditions in the same n blocks, each of shape (n,)."""
+    """Values of two conditions in the same n blocks: two arrays of shape (n,)."""
 
     baseline: NDArray[np.float64]
     candidate: NDArray[np.float64]
@@ -52,7 +49,7 @@ def primary_metric(document: ResultDocument) -> str:
 def trials_with_values(
     document: ResultDocument, metric: str
 ) -> Iterator[tuple[int, TrialRow, float]]:
-    """Yield the position in time (from 1), the row and the value of each trial with a known value.
+    """Yield the trial number (from 1), the row and the value of each trial with a known value.
 
     The value of a trial that timed out is infinite.
     """
@@ -63,17 +60,17 @@ def trials_with_values(
 
 
 def analysed_values(document: ResultDocument, metric: str) -> dict[str, list[float]]:
-    """Return the finite values of the analysed trials of each condition, in the order of trials."""
+    """Return the finite values of the analysed trials, by condition, in the order of trials."""
     values: dict[str, list[float]] = {condition.name: [] for condition in document.conditions}
     for _, row, value in trials_with_values(document, metric):
-        # The control is not among the conditions of a document (docs/reference/document.md).
+        # Trials of the control are left out: it is not a condition (docs/reference/document.md).
         if row.analysed and math.isfinite(value) and row.condition in values:
             values[row.condition].append(value)
     return values
 
 
 def pairs_of(document: ResultDocument, comparison: Comparison) -> Pairs:
-    """Return the values of both conditions in the analysed blocks with both conditions."""
+    """Return the values of both conditions, from analysed blocks in which both ran."""
     by_block: dict[int, dict[str, float]] = {}
     for _, row, value in trials_with_values(document, comparison.metric):
         if row.analysed and row.phase == "measured":
@@ -99,7 +96,7 @@ def numeric_factors(document: ResultDocument, metric: str) -> tuple[str, ...]:
 
 
 def measured_sizes(document: ResultDocument, factor: str, metric: str) -> list[Measurement]:
-    """Return the conditions with a positive size and cost, each with its size and cost."""
+    """Return the conditions with a positive size and cost, with the size and the cost."""
     return [
         (size, condition, condition.metrics[metric])
         for condition in document.conditions
@@ -118,7 +115,7 @@ def other_levels(condition: ConditionResult, factor: str) -> str:
 def scaling_laws(document: ResultDocument, factor: str, metric: str) -> dict[str, ScalingLaw]:
     """Fit a law over one factor for each combination of the levels of the other factors.
 
-    A combination without a law (a single size, a median that is not positive) is left out.
+    A combination without a law is left out: for example, if it has a single size.
     """
     sizes_by_levels: dict[str, dict[float, str]] = {}
     for size, condition, _ in measured_sizes(document, factor, metric):

@@ -1,4 +1,4 @@
-"""Chart of the spread by level: what iterations, trials and layouts add to the variance."""
+"""Chart of the spread by level: the variance from iterations, trials and layouts."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def variance_by_level(document: ResultDocument) -> alt.LayerChart | None:
 
 
 def _named_variances(document: ResultDocument) -> Iterator[tuple[str, VarianceByLevel]]:
-    """Yield each name with its variance by level, the ratios first."""
+    """Yield names with a variance by level: ratios, then conditions."""
     for comparison in document.comparisons:
         if comparison.by_level is not None and comparison.by_level.components:
             yield f"{comparison.candidate} against {comparison.baseline}", comparison.by_level

@@ -1,8 +1,8 @@
 """The document model of reports: a `Document` is a list of parts in reading order.
 
 A builder turns a result of one kind into a document. A renderer writes any document in one form,
-such as a terminal or a page. The field ``forms`` of a part lists the forms that show the part. All
-texts are plain, and each renderer escapes them.
+such as a terminal or a page. The field ``forms`` of a part lists the forms that show the part. The
+texts are plain, because each renderer escapes them.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from equipoise.figures.gallery import Figure
 
 Form = Literal["screen", "verbose", "page", "text", "notebook"]
-"""Form of a written document: a terminal without and with ``--verbose``, an HTML page, a text in
-Markdown or LaTeX, or a piece of HTML in a notebook."""
+"""Form of a written document: ``screen`` is a terminal, ``verbose`` a terminal with ``--verbose``,
+``page`` an HTML page, ``text`` Markdown or LaTeX, ``notebook`` a piece of HTML."""
 Forms = frozenset[Form]
 BRIEF: Forms = frozenset({"screen"})
 """A terminal without ``--verbose``."""
@@ -40,14 +40,14 @@ EVERYWHERE: Forms = SCREEN | PAGE | TEXT
 UNKNOWN = "–"
 """Text of a table cell whose value is unknown."""
 MAX_CLAIMS = 3
-"""Maximum number of claims that are written as sentences; more claims become a table."""
+"""Maximum number of claims as sentences; more claims become a table."""
 MAX_ALIKE = 3
-"""Maximum number of similar lines, such as warnings of one kind, that a terminal or text shows."""
+"""Maximum number of similar lines on a terminal or in a text, such as warnings of one kind."""
 
 CsvValue = str | float | None
 """Value of a cell in the CSV table; ``None`` if it is unknown."""
 NumberRow = dict[str, CsvValue]
-"""Row of the CSV table: the values by column; a missing column means an unknown value."""
+"""Row of the CSV table: values by column. A value is unknown if its column is missing."""
 
 
 class Styled(Struct, frozen=True):
@@ -55,7 +55,7 @@ class Styled(Struct, frozen=True):
 
     text: str
     style: str = ""
-    """Empty, ``strong``, ``dim``, ``caution``, or a verdict, whose colour the text then has."""
+    """Empty, ``strong``, ``dim``, ``caution``, or a verdict; a verdict has its own colour."""
 
 
 class Name(Struct, frozen=True):
@@ -92,8 +92,8 @@ def text_of(cell: Cell) -> str:
 
 
 ColumnKind = Literal["name", "number", "label", "words", "id"]
-"""Layout of a column: ``name`` is shortened if too long, ``number`` is aligned to the right,
-``words`` is broken into lines, and ``id`` is never shortened, because a reader copies it."""
+"""Layout of the cells in a column: ``name`` is shortened if too long, ``number`` is aligned to the
+right, ``words`` is broken into lines, and ``id`` is never shortened, because readers copy it."""
 
 
 class Column(Struct, frozen=True):
@@ -112,9 +112,9 @@ def columns_and_rows(
 ) -> tuple[tuple[Column, ...], tuple[Row, ...]]:
     """Return the columns and the rows of a table whose rows have a heading for each cell.
 
-    A heading may end in the kind of its column: ``:name``, ``:number``, ``:words`` or ``:id``. A
-    heading with text of a user must have such an end, because the text may contain a colon. The
-    longest row gives the headings of the table. A row of one cell is a heading for the rows below.
+    A heading may end in the kind of its column: ``:name``, ``:number``, ``:words`` or ``:id``. If a
+    heading has text of a user, this end is required, because the text may contain a colon. The
+    longest row gives the headings of the table.
     """
     cells = [tuple(row.items() if isinstance(row, Mapping) else row) for row in rows]
     columns = (heading.rpartition(":") for heading, _ in max(cells, key=len, default=()))
@@ -134,7 +134,6 @@ class BasePart(Struct, frozen=True, kw_only=True):
     """Base class of all parts of a document."""
 
     forms: Forms = EVERYWHERE
-    """Forms that show the part."""
 
     @property
     def kind(self) -> str:
@@ -143,13 +142,13 @@ class BasePart(Struct, frozen=True, kw_only=True):
 
 
 class PagePart(BasePart, frozen=True, kw_only=True):
-    """Part that only a page shows, unless its ``forms`` are set."""
+    """Part that, by default, only a page shows."""
 
     forms: Forms = PAGE
 
 
 class Table(BasePart, frozen=True):
-    """Table; a row of one cell is a heading for the rows below it."""
+    """Table; a row with a single cell is a heading for the rows below."""
 
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
@@ -186,7 +185,7 @@ class Facts(BasePart, frozen=True):
     """List of names, each with its value."""
 
     pairs: tuple[tuple[str | Name, str | tuple[str, ...]], ...]
-    """Names and values; a value is a text, or several texts on a line each."""
+    """Names and values; a value is a text, or several texts, each on its own line."""
 
     def texts(self, separator: str) -> Iterator[tuple[str, str]]:
         """Yield names and values as plain text; ``separator`` joins the lines of a value."""
@@ -199,10 +198,10 @@ class Command(BasePart, frozen=True):
 
     line: str
     purpose: str
-    """Sentence before the line that says its purpose; it ends in a colon."""
+    """Sentence before the line; it says the purpose of the line and ends in a colon."""
 
     def __post_init__(self) -> None:
-        """Shorten a long purpose; the line stays complete, because a reader copies it."""
+        """Shorten a long purpose, but not the line, because a reader copies the line."""
         force_setattr(self, "purpose", shortened(self.purpose, MAX_LINE_LETTERS))
 
 
@@ -213,7 +212,7 @@ class Listing(BasePart, frozen=True):
 
 
 class ReportWarning(Protocol):
-    """Warning about a campaign, its host or an analysis, as a report shows it."""
+    """Warning about a campaign, a host or an analysis."""
 
     @property
     def code(self) -> str:
@@ -252,17 +251,17 @@ class Warnings(BasePart, frozen=True):
 
 
 class Figures(PagePart, frozen=True):
-    """Charts, which are drawn only if a renderer needs them."""
+    """Charts; a renderer draws them when it needs them."""
 
     draw: Callable[[], Iterable[Figure]]
     title: str = "Figures"
     unprinted_names: frozenset[str] = frozenset()
-    """Names of figures that a screen shows and a printed page does not."""
+    """Names of figures that a page shows on a screen but not on paper."""
 
     def figures(self) -> tuple[Figure, ...]:
-        """Draw the figures, without a check of the charts against the schema of Vega-Lite.
+        """Draw the figures.
 
-        The check would take two thirds of the time; the tests of the figures do it.
+        The check against the schema of Vega-Lite is off, because it takes two thirds of the time.
         """
         from altair.utils.schemapi import debug_mode
 
@@ -282,7 +281,7 @@ class Strip(Struct, frozen=True):
     ratio_one: float
     """Position of the ratio 1."""
     negligible: tuple[float, float]
-    """Begin and width of the range of ratios whose difference from 1 is too small to matter."""
+    """Begin and width of the range of ratios that are too near 1 to matter."""
     interval: tuple[float, float]
     """Begin and width of the interval."""
     is_open_left: bool
@@ -291,21 +290,20 @@ class Strip(Struct, frozen=True):
     estimate: float | None
     """Position of the estimate."""
     left_word: str
-    """Word at the left end of the line; empty if there is no space for the word."""
+    """Word at the left end of the line; empty if there is not enough space."""
     right_word: str
     description: str
     """Sentence for screen readers."""
 
 
 class Claim(Struct, frozen=True):
-    """Statement of a result: a verdict, or the finding of an analysis."""
+    """Statement of a result: a verdict, or a finding of an analysis."""
 
     badge: str
     """Verdict, or kind of the statement, in one or two words."""
     color_verdict: str
     """Verdict whose colour the claim has."""
     text: str
-    """Sentence with the statement."""
     subject: str = ""
     """Name of the estimated quantity."""
     estimate: str = ""
@@ -315,7 +313,7 @@ class Claim(Struct, frozen=True):
     cause_sentence: str = ""
     """Sentence on the cause of the difference; empty if no cause was searched for."""
     remarks: tuple[str, ...] = ()
-    """Sentences that a reader needs together with the claim."""
+    """Sentences that belong to the claim."""
     certainty: tuple[str, ...] = ()
     """Lines for a terminal that say how certain the claim is."""
     facts: tuple[tuple[str, str], ...] = ()
@@ -329,10 +327,10 @@ class Claims(PagePart, frozen=True):
 
 
 class Answer(BasePart, frozen=True):
-    """The answer of a report, which a reader sees first."""
+    """The answer of a report; a reader sees it first."""
 
     title: str
-    """Sentence above the claims; empty if the first claim already is the answer."""
+    """Sentence above the claims; empty if the first claim is the answer."""
     lines: tuple[str, ...] = ()
     """Sentences below the title."""
     claims: tuple[Claim, ...] = ()
@@ -371,7 +369,7 @@ Part = (
 
 
 class Origin(Struct, frozen=True):
-    """Origin of a result, which a page shows before the answer."""
+    """Origin of a result; a page shows it before the answer."""
 
     question: str
     command: str
@@ -379,7 +377,6 @@ class Origin(Struct, frozen=True):
     when: str = ""
     """Time of the measurement or computation; empty until it is known."""
     machine: str = ""
-    """Short description of the machine."""
 
 
 class Document(Struct, frozen=True):
@@ -391,12 +388,12 @@ class Document(Struct, frozen=True):
     """The answer or the question in a few words."""
     parts: tuple[Part, ...]
     numbers: tuple[NumberRow, ...] = field(default=())
-    """Rows of the CSV table, which has the numbers of the result for other programs."""
+    """Rows of the CSV table, for other programs."""
     origin: Origin | None = None
 
 
 def whole_and_brief(full_part: AnyPart, brief_part: AnyPart) -> tuple[AnyPart, AnyPart]:
-    """Return a part for all forms except ``BRIEF``, and its replacement for ``BRIEF``."""
+    """Return ``full_part`` for all forms except ``BRIEF``, and ``brief_part`` for ``BRIEF``."""
     return replace(full_part, forms=full_part.forms - BRIEF), replace(brief_part, forms=BRIEF)
 
 
@@ -425,7 +422,7 @@ def figures_of(document: Document) -> Iterator[Figure]:
 
 
 def fields_of(part: object, *names: str) -> NumberRow:
-    """Return fields of a part of a result as a row; a field that the part lacks is unknown."""
+    """Return fields of a part of a result as a row; a missing field is unknown."""
     return {name: getattr(part, name, None) for name in names}
 
 
@@ -436,7 +433,7 @@ def interval_cells(name: str, value: float | None, interval: Interval | None) ->
 
 
 def ratio_cells(part: Any) -> NumberRow:
-    """Return the ratio of a comparison with its interval and level; unknown for ``None``."""
+    """Return the ratio, the interval and the level of a comparison; unknown for ``None``."""
     ratio, interval = getattr(part, "ratio", None), getattr(part, "ratio_ci", None)
     return {**interval_cells("ratio", ratio, interval), **fields_of(part, "level")}
 

@@ -1,8 +1,7 @@
 """Functions that write documents as JSON, make their schemas, and read a document from a file.
 
-See docs/reference/document.md. A file may be damaged or may come from somebody else, so it is
-refused if its types differ from the schema, or if it contains values that no campaign computes,
-such as a negative ratio: pages and figures take logarithms.
+See docs/reference/document.md. A file may be damaged or edited. Therefore a file is refused if its
+types differ from the schema, or if a value is impossible, such as a negative ratio.
 """
 
 from __future__ import annotations
@@ -26,6 +25,7 @@ from equipoise.report.kind import report_kind
 MAX_FILE_BYTES = 1024 * 1024 * 1024
 """Maximum size of a document; a campaign of 100,000 trials writes about 100 MB."""
 _HINT = "name a result document, such as the file of `equipoise show last --json result.json`"
+_DAMAGED_HINT = "write the file again with `equipoise show RUN --json FILE`"
 _VERSION_HINT = "read the file with the version of Equipoise that wrote it"
 MAX_MIN_EFFECT = 1000.0
 """Largest possible smallest effect that matters, in percent."""
@@ -47,15 +47,14 @@ class RatioWithLevel(Protocol):
 
     @property
     def level(self) -> float | None:
-        """1 minus the coverage of the interval."""
+        """Probability that the interval is wrong: 1 minus its coverage."""
 
 
 def encode(document: msgspec.Struct) -> bytes:
     """Return a document as one line of JSON without a line end.
 
-    Fields have the order of the data classes, and mappings keep their order, so the same document
-    always gives the same bytes. Every finite float is read back bit for bit. A number that is
-    infinite or NaN becomes null.
+    The same document always gives the same bytes. A finite float keeps every bit. An infinite
+    number or NaN becomes null.
     """
     try:
         return msgspec.json.encode(document, enc_hook=_to_python_number)
@@ -67,10 +66,9 @@ def encode(document: msgspec.Struct) -> bytes:
 
 
 def decode(content: bytes, name: str) -> ResultDocument:
-    """Return the document in the content of a file that `encode` wrote.
+    """Return the document that `encode` wrote into the file ``name``.
 
     Raise `UnusableInput` if the content is not JSON, or not a result document of this version.
-    ``name`` is the name of the file, for messages.
     """
     try:
         fields = msgspec.json.decode(content)
@@ -90,7 +88,7 @@ def decode(content: bytes, name: str) -> ResultDocument:
         problem = f"campaigns of the kind {kind!r} are not known to this installation"
         raise UnusableInput(f"{name}: {problem}", hint=_VERSION_HINT)
     document_class: type[ResultDocument] = load(kind_named(kind).document)
-    # The slow check is needed only if the text has a long sequence of digits, which is rare.
+    # The check of every number is slow, so it runs only if the text may have a huge number.
     if _LONG_NUMBER.search(content) is not None and _has_huge_integer(fields):
         raise UnusableInput(
             f"{name}: it contains an integer that does not fit into 64 bits", hint=_HINT
@@ -115,7 +113,7 @@ def decode(content: bytes, name: str) -> ResultDocument:
 def read_document(path: Path) -> ResultDocument:
     """Read and check the result document in a file.
 
-    Raise `UnusableInput` if the file cannot be read, or is not a document that a campaign writes.
+    Raise `UnusableInput` if the file cannot be read, or is not a possible result document.
     """
     content = read_whole(path, hint=_HINT, max_bytes=MAX_FILE_BYTES)
     if len(content) > MAX_FILE_BYTES:
@@ -123,15 +121,16 @@ def read_document(path: Path) -> ResultDocument:
         raise UnusableInput(f"{path}: it is not a result document: {problem}", hint=_HINT)
     document = decode(content, str(path))
     for contradiction in _contradictions(document):
-        raise UnusableInput(f"{path}: it is not a result document: {contradiction}", hint=_HINT)
+        problem = f"the result has an impossible value: {contradiction}"
+        raise UnusableInput(f"{path}: {problem}", hint=_DAMAGED_HINT)
     return document
 
 
 def schema(document_class: type[msgspec.Struct] = ResultDocument) -> dict[str, Any]:
     """Make the JSON Schema of a class of documents; `ResultDocument` means all kinds of campaign.
 
-    Every document has every field. A number is null if it is infinite, such as the median of
-    trials of which most timed out.
+    Every document has every field. An infinite number is null: for example, the median if most
+    trials timed out.
     """
     defaults = {field.name: field.default for field in msgspec.structs.fields(document_class)}
     name = _SCHEMAS.get(document_class, defaults["schema"])
@@ -145,11 +144,11 @@ def schema(document_class: type[msgspec.Struct] = ResultDocument) -> dict[str, A
 
 
 _LONG_NUMBER = re.compile(rb"\d{19}")
-"""Pattern without which a text has no integer that needs more than 64 bits."""
+"""Pattern in every text with an integer of more than 64 bits, and in some other texts."""
 
 
 def _has_huge_integer(part: Any) -> bool:
-    """Return whether an integer in a part is too large for NumPy and the ledger."""
+    """Return whether an integer in a part does not fit into 64 bits."""
     match part:
         case bool():
             return False
@@ -163,13 +162,13 @@ def _has_huge_integer(part: Any) -> bool:
 
 
 _LARGE_EXPONENT = re.compile(rb"[eE]\+?\d{3}|\d{100}")
-"""Pattern without which a text has no number above `MAX_MEASURED_VALUE`."""
+"""Pattern in every text with a number above `MAX_MEASURED_VALUE`, and in some other texts."""
 
 
 def _measured_parts(document: dict[str, Any], measured_below: Mapping[str, str]) -> Iterator[Any]:
     """Yield the parts of a document with measured values.
 
-    Ratios and e-values in other parts may be larger, because only their logarithms are used.
+    ``measured_below`` has further parts: a key of the document, and a key inside its value.
     """
     yield from (document.get(key) for key in ("conditions", "trials", "why"))
     for key, inner_key in measured_below.items():
@@ -179,7 +178,6 @@ def _measured_parts(document: dict[str, Any], measured_below: Mapping[str, str])
 
 
 def _has_huge_value(part: Any) -> bool:
-    """Return whether a measured value in a part is above `MAX_MEASURED_VALUE`."""
     match part:
         case float():
             return abs(part) > MAX_MEASURED_VALUE
@@ -193,7 +191,7 @@ def _has_huge_value(part: Any) -> bool:
 _SUMMARY_NUMBERS = frozenset(
     name for name, type_name in MetricSummary.__annotations__.items() if type_name == "float"
 )
-"""Required numbers of a `MetricSummary`; a mapping with these keys is a `MetricSummary`."""
+"""Names of required numbers in a `MetricSummary`; only a `MetricSummary` has all of them."""
 
 
 def _with_infinity(part: Any) -> Any:
@@ -217,10 +215,7 @@ def _to_python_number(value: Any) -> Any:
 
 
 def _with_all_fields(part: dict[str, Any]) -> dict[str, Any]:
-    """Return a schema that requires every field and allows null for each number.
-
-    `encode` writes every field, and null for an infinity.
-    """
+    """Return a schema that requires every field and allows null in place of a number."""
     new_schema = {key: value for key, value in part.items() if key != "default"}
     if part.get("type") == "number":
         new_schema["type"] = ["number", "null"]
@@ -251,7 +246,6 @@ def _with_escapes(part: Any) -> Any:
 
 
 def _contradictions(document: ResultDocument) -> Iterator[str]:
-    """Yield a phrase for each value that no campaign computes."""
     run = document.run
     if not 0 <= run.seed < 2**64:
         yield f"its seed is {run.seed}, not a number from 0 to 2^64 - 1"
@@ -275,7 +269,7 @@ def _contradictions(document: ResultDocument) -> Iterator[str]:
 
 
 def is_possible_ratio(part: RatioWithLevel) -> bool:
-    """Return whether a ratio, its interval and its level have possible values."""
+    """Return whether the ratio, the interval and the level of a part are possible."""
     is_ratio = part.ratio is None or 0.0 < part.ratio < math.inf
     level = part.level
     is_level = level is not None and 0.0 < level < 1.0

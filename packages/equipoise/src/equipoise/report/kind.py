@@ -1,4 +1,4 @@
-"""Base class whose methods a kind of campaign, such as `gate`, overrides to change its report."""
+"""Base class for the report of a kind of campaign, such as `gate`."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ Title = tuple[str, tuple[str, ...]]
 class ReportKind:
     """Parts of the report of an ordinary comparison, which a kind of campaign may override.
 
-    The argument ``document`` is the result of the kind, which is a class derived from
-    `equipoise.model.result.ResultDocument`. If a method returns ``None``, the report shows what it
-    shows for an ordinary comparison.
+    The argument ``document`` is a result of this kind: an instance of a subclass of
+    `equipoise.model.result.ResultDocument`. If a method returns ``None``, the report has the part
+    of an ordinary comparison.
     """
 
     verb = "measured"
-    """Verb before the time of the campaign, such as measured or imported."""
+    """Verb before the time of the campaign, such as ``measured`` or ``imported``."""
     scope: str | None = None
-    """Scope of the claims, for a result without comparisons."""
+    """Scope of the claims of a result without comparisons, such as ``on this host``."""
     first_figures: frozenset[str] = frozenset()
-    """Names of the figures that this kind shows directly below the answer."""
+    """Names of the figures directly below the answer."""
     figures_per_comparison: frozenset[str] = frozenset()
-    """Names of the figures that this kind draws once for each comparison."""
+    """Names of the figures that exist once for each comparison."""
     repetition_purpose = "The same question with the same coin:"
     """Sentence before the command that runs the campaign again."""
 
     def scope_of(self, document: Any) -> str | None:
-        """Return the scope of the claims, for a result without comparisons."""
+        """Return the scope of the claims of a result without comparisons."""
         return self.scope
 
     def question(self, document: Any) -> str | None:
@@ -64,7 +64,7 @@ class ReportKind:
         yield from ()
 
     def metric_of(self, document: Any, condition: ConditionResult) -> str:
-        """Return the metric whose distribution the report describes for a condition."""
+        """Return the metric whose distribution the report describes."""
         return str(document.primary_metric)
 
     def document(self, report: CampaignReport) -> Document | None:
@@ -84,7 +84,7 @@ class ReportKind:
         return None
 
     def gap_parts(self, document: Any) -> Iterator[Part]:
-        """Build the parts on the gap that this kind found, without the parts on its causes."""
+        """Build the parts on the gap that this kind found; parts on its causes come later."""
         yield from ()
 
     def environments(self, document: Any) -> Iterator[Section] | None:
@@ -92,7 +92,7 @@ class ReportKind:
         return None
 
     def contradictions(self, document: Any) -> Iterator[str]:
-        """Yield contradictions in a document from a file, which no campaign would compute."""
+        """Yield a phrase for each impossible value in a document from a file."""
         yield from ()
 
     def facts(self, document: Any) -> Iterator[tuple[str, str]] | None:

@@ -35,8 +35,8 @@ def waiting_time(seconds: float) -> str:
 def with_coverage(interval: str, level: float, alpha: float, noun: str = "interval") -> str:
     """Return the text of an interval with its coverage: ``95 % interval 1.1 to 1.3``.
 
-    1 minus ``level`` is the coverage of this interval. 1 minus ``alpha`` is the joint coverage of
-    all intervals that share ``alpha``. ``noun`` is the word for the interval.
+    The coverage of this interval is 1 - ``level``. The joint coverage of all intervals that share
+    ``alpha`` is 1 - ``alpha``. ``noun`` is the word for the interval.
     """
     if shares_alpha(level, alpha):
         return f"{noun} {interval} ({percentage(1.0 - alpha)} over the comparisons reported)"
@@ -44,7 +44,7 @@ def with_coverage(interval: str, level: float, alpha: float, noun: str = "interv
 
 
 def shares_alpha(level: float, alpha: float) -> bool:
-    """Return whether several comparisons share ``alpha``, so that the level of each is smaller."""
+    """Return whether several comparisons share ``alpha``; then ``level`` is smaller."""
     return level < alpha and not math.isclose(level, alpha)
 
 

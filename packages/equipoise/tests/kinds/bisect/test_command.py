@@ -293,7 +293,7 @@ def test_a_working_tree_that_has_changed_does_not_go_on_with_a_search(
 @pytest.mark.parametrize(
     ("words", "status", "message"),
     [
-        (("--good", "good"), 2, "a bisection needs exactly one of a command"),
+        (("--good", "good"), 2, "a bisection needs exactly one of --bench"),
         (("--good", "nowhere", "--", "true"), 2, "--good nowhere: there is no such commit"),
         (("--good", "HEAD", "--bad", "good", "--", "true"), 2, "is older than good"),
         (("--good", "HEAD", "--", "true"), 2, "the same commit"),

@@ -303,5 +303,5 @@ def test_a_file_with_an_impossible_search_is_refused(
 ) -> None:
     path = tmp_path / "result.json"
     path.write_bytes(encode(bisect_document(result=replace(bisect_result(), **changed))))
-    with pytest.raises(UnusableInput, match="it is not a result document"):
+    with pytest.raises(UnusableInput, match="has an impossible value"):
         read_document(path)

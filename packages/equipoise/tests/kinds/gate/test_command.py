@@ -272,10 +272,10 @@ def test_a_failed_benchmark_gives_no_verdict(gate: Gate) -> None:
         (("--baseline", "nowhere", "--", "true"), "--baseline nowhere: there is no such commit"),
         (("--baseline=--help", "--", "true"), "--baseline --help: there is no such commit"),
         (("--baseline", "fast", "--candidate", "$(touch x)", "--", "true"), "no such commit"),
-        (("--baseline", "fast"), "a gate needs exactly one of a command"),
+        (("--baseline", "fast"), "a gate needs exactly one of --bench"),
         (
             ("--baseline", "fast", "--bench", "a=b", "--", "true"),
-            "a gate needs exactly one of a command",
+            "a gate needs exactly one of --bench",
         ),
         (("--baseline", "fast", "--bench", "nothing"), "is not of the form NAME=CMD"),
         (("--baseline", "fast", "--bench", "a=b", "--bench", "a=c"), "two benchmarks are called"),

@@ -195,7 +195,7 @@ def test_each_benchmark_of_a_suite_has_a_history_of_its_own(
 @pytest.mark.parametrize(
     ("words", "status", "message"),
     [
-        (("--from", "v1"), 2, "a history needs exactly one of a command"),
+        (("--from", "v1"), 2, "a history needs exactly one of --bench"),
         (("--", "true"), 2, "a history needs a baseline"),
         (("--from", "nowhere", "--", "true"), 2, "--from nowhere: there is no such commit"),
         (("--from", "v1", "--to", "nowhere", "--", "true"), 2, "--to nowhere: there is no such"),

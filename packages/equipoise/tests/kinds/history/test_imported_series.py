@@ -76,7 +76,7 @@ def test_several_files_follow_one_option_or_are_named_by_a_pattern(
 def test_without_a_command_nothing_can_be_measured(tmp_path: Path, equipoise: Equipoise) -> None:
     answer = equipoise("history", "--from", "v1", "--import", str(table(tmp_path, STEP)))
     assert answer.status == 2
-    assert "a history needs exactly one of a command" in answer.err
+    assert "a history needs exactly one of --bench" in answer.err
 
 
 def test_a_file_without_a_series_is_refused(tmp_path: Path, equipoise: Equipoise) -> None:

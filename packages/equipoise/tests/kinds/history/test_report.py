@@ -249,5 +249,5 @@ def test_a_file_with_an_impossible_history_is_refused(
 ) -> None:
     path = tmp_path / "result.json"
     path.write_bytes(encode(history_document(result=replace(history_result(), **changed))))
-    with pytest.raises(UnusableInput, match="it is not a result document"):
+    with pytest.raises(UnusableInput, match="has an impossible value"):
         read_document(path)

@@ -1,10 +1,10 @@
 """The options of commands, each declared once, and the structs that hold their values.
 
-declaration  helpers that declare options; a decorator that makes one typed request of all options
+declaration  helpers that declare options; a decorator that makes a typed request of the options
 limits       when a campaign stops, and how strict its verdict is
 outputs      where a result goes: ledger, document, report, figures, hyperfine's formats
 cluster      the hosts of a campaign
-tables       the columns of a table, and which of its rows may be matched with each other
+tables       the columns of a table, and the rules for matching its rows
 """
 
 from equipoise.cli.options.cluster import ClusterOptions as ClusterOptions

@@ -1,4 +1,4 @@
-"""The options of a cluster of hosts, and the options that cannot be combined with a cluster."""
+"""The options of a cluster of hosts, and the options that exclude a cluster."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ cluster_access_options = option_group(
 
 
 def cluster_option(purpose: str) -> Option:
-    """Return ``--cluster`` with the options that protect the connection.
+    """Return ``--cluster`` and the options that protect the connection.
 
     ``purpose`` is the beginning of the help text, such as "Measure on every host".
     """
@@ -72,7 +72,7 @@ fleet_options = option_group(
 
 
 class ClusterOptions(Struct, frozen=True):
-    """Address of a cluster, and how its connection is protected."""
+    """Address of a cluster, and the protection of the connection."""
 
     cluster: str | None = None
     """Address of the scheduler; ``None`` to use this host alone."""
@@ -115,7 +115,7 @@ class HostOptions(Struct, frozen=True):
 
     cluster: ClusterOptions = ClusterOptions()
     ship: bool = False
-    """Whether to copy programs and inputs to hosts where they differ."""
+    """Whether to copy programs and inputs to hosts where they are different or missing."""
     host_timeout: float | None = None
     """Seconds without an answer after which Equipoise gives up a host."""
     exports: HyperfineExports = HyperfineExports()
@@ -125,7 +125,6 @@ class HostOptions(Struct, frozen=True):
     layouts: int | None = None
     against_file: Path | None = None
     outputs: tuple[str, ...] = ()
-    """Values of ``--output``."""
 
     def access(self) -> ClusterAccess | None:
         """Return the cluster to measure on; ``None`` for this host alone.

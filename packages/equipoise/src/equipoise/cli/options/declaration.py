@@ -1,7 +1,7 @@
-"""Helpers that declare command-line options, and a decorator that makes one typed request of them.
+"""Helpers that declare command-line options, and a decorator that makes a typed request of them.
 
-A request is a struct with the values of all options of a command. A field of the struct has the
-name that click gives to the option. A field whose type is a struct holds a group of options.
+A request is a struct with the values of all options of a command. The name of a field is click's
+name of the option. A field whose type is a struct has a group of options.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Option = Callable[[Any], Any]
 
 
 def option_group(*options: Option) -> Option:
-    """Return one decorator that adds several options, which the help lists in the given order."""
+    """Return one decorator that adds several options; the help keeps their order."""
 
     def decorate(function: Any) -> Any:
         for option in reversed(options):
@@ -39,7 +39,7 @@ def option_named(name: str) -> str:
 
 
 class _NumberType(click.FloatRange):
-    """click type for a number in a range, with the error messages of the Python interface."""
+    """Type for click: a number in a range, with the error messages of the Python interface."""
 
     name = "number"
 
@@ -57,12 +57,8 @@ class _NumberType(click.FloatRange):
 def number_option(*names: str, range_name: str | None = None, **settings: Any) -> Option:
     """Return an option that takes a number in one of the `RANGES`.
 
-    Parameters
-    ----------
-    range_name
-        Key of the range in `RANGES`; by default the name of the option.
-    settings
-        Further arguments of ``click.option``.
+    ``range_name`` is the key of the range; by default, it is the name of the option. ``settings``
+    are further arguments of ``click.option``.
     """
     key = range_name or names[-1].removeprefix("--").replace("-", "_")
     settings = {"show_default": True, **settings}
@@ -106,7 +102,7 @@ Request = TypeVar("Request", bound=Struct)
 def pass_request(
     request_class: type[Request],
 ) -> Callable[[Callable[[Request], int]], Callable[..., int]]:
-    """Return a decorator that passes all options to the function of a command as one request."""
+    """Return a decorator that passes the options to a command's function as one request."""
 
     def decorate(function: Callable[[Request], int]) -> Callable[..., int]:
         @functools.wraps(function)
@@ -121,8 +117,8 @@ def pass_request(
 def read_request(request_class: type[Request], options: Mapping[str, object]) -> Request:
     """Make a request of the options of a command.
 
-    A field whose type is a struct is made of the same options, so two groups may share an option.
-    Any other field gets the option of the same name, or keeps its default.
+    A field whose type is a struct is made of the same options, so two structs may share an option.
+    Another field gets the option with the same name, or keeps its default.
     """
     values: dict[str, object] = {}
     for field in fields(request_class):

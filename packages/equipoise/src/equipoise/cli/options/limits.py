@@ -62,12 +62,9 @@ patient_option = flag(
 def stopping_options(
     *, blocks: str = "no limit", min_blocks: str = "5", min_seconds: str = "1", budget: str = "60"
 ) -> Option:
-    """Return the options that say when a campaign stops; an option without a value is ``None``.
+    """Return the options that say when a campaign stops; an option that is not given is ``None``.
 
-    Parameters
-    ----------
-    blocks, min_blocks, min_seconds, budget
-        Default of each option, as the help shows it.
+    The arguments are the defaults that the help shows.
     """
     return option_group(
         number_option("--blocks", metavar="N", show_default=blocks, help="Run at most N blocks."),
@@ -107,7 +104,7 @@ def judging_options(
 ) -> Option:
     """Return ``--min-effect``, ``--alpha`` and ``--seed``.
 
-    ``study_defaults`` says whether a study may set the default of ``--min-effect`` and ``--alpha``.
+    If ``study_defaults`` is true, a study may set the defaults of the first two options.
     """
     alpha, prefix = Judgement().alpha, "the study's, or " if study_defaults else ""
     return option_group(

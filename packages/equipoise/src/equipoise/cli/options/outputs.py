@@ -1,7 +1,7 @@
 """The options that say where a result goes, and the checks of its files.
 
 The files are checked before a campaign starts, because a campaign may take hours. The extension of
-the report's file name selects the format of the report.
+a file selects the format of a report.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ color_option = flag(
 
 
 def json_option(content: str = "the result document") -> Option:
-    """Return ``--json``; ``content`` says in its help what the JSON contains."""
+    """Return ``--json``; ``content`` names the content of the JSON in the help."""
     return click.option(
         "--json",
         "json_file",
@@ -124,7 +124,6 @@ hyperfine_exports = option_group(*map(export_option, ("json", "csv", "markdown")
 campaign_files = option_group(
     ledger_option, durable_option, hyperfine_exports, report_option, show_env_option
 )
-"""The options for the files that a campaign writes."""
 
 
 class HyperfineExports(Struct, frozen=True):
@@ -164,27 +163,22 @@ class OutputOptions(Struct, frozen=True):
     exports: HyperfineExports = HyperfineExports()
     against_file: Path | None = None
     reference_result: ResultDocument | None = None
-    """Reference result in ``against_file``, with which every row is compared; set by `checked`."""
+    """Content of ``against_file``, a result to compare with; `checked` sets it."""
     allowed: tuple[str, ...] | None = None
-    """Facts that may differ between the two environments; ``None`` allows all differences."""
+    """Facts that may differ between two environments; ``None`` allows all differences."""
     why: bool = False
-    """Whether to explain the largest gap."""
     tests_causes: bool = True
     """Whether to test the suggested causes."""
     figures: Path | None = None
-    """Folder for the figures of a study; by default a folder for each run, next to the ledger."""
+    """Folder for the figures of a study; by default a folder next to the ledger."""
 
     def checked(self, *, source: Path | None = None, has_two_runs: bool = False) -> OutputOptions:
         """Check that every file can be written; return the options with the reference result.
 
-        Raise `UnusableInput` if a file cannot be written or read.
+        ``source`` is a file that the command reads, so the report must not replace it.
+        ``has_two_runs`` says whether the command compares two runs even without ``--against``.
 
-        Parameters
-        ----------
-        source
-            File that the command reads; the report must not replace it.
-        has_two_runs
-            Whether the command itself compares two runs, without ``--against``.
+        Raise `UnusableInput` if a file cannot be written or read.
         """
         if self.allowed is not None and self.against_file is None and not has_two_runs:
             raise UnusableInput(
@@ -257,10 +251,7 @@ def read_for_display(file: Path, *, show_env: bool) -> ResultDocument:
 
 
 def check_folder(path: Path) -> None:
-    """Check that the folder of a file exists, before the work for the file is done.
-
-    Raise `UnusableInput` if the folder does not exist, or the path itself is a folder.
-    """
+    """Raise `UnusableInput` if the folder of a file does not exist, or the path is a folder."""
     folder = path.resolve().parent
     if not folder.is_dir():
         create_folder = f"create the folder: mkdir -p {shlex.quote(str(folder))}"
@@ -270,10 +261,10 @@ def check_folder(path: Path) -> None:
 
 
 def check_report(path: Path) -> None:
-    """Check that a report can be written to a path, before the work for the report is done.
+    """Check that a report can be written to a path.
 
-    Raise `UnusableInput` if the file name has an unknown extension, the folder does not exist, or
-    the library that draws figures is missing.
+    Raise `UnusableInput` if the file extension is unknown, the folder does not exist, or the
+    library that draws figures is missing.
     """
     if path.suffix.lower() not in REPORT_EXTENSIONS:
         extension = f"the extension '{path.suffix}'" if path.suffix else "a name without extension"
@@ -289,5 +280,5 @@ def check_report(path: Path) -> None:
 
 
 def has_figures(report: Path) -> bool:
-    """Return whether a report in a file of this name has figures."""
+    """Return whether a report in this format has figures."""
     return report.suffix.lower() in (".html", ".htm")

@@ -25,7 +25,7 @@ from equipoise_matching.tables.problem import MatchColumns, Pairing
 
 
 class _FiniteRange(click.FloatRange):
-    """click type for a finite number in a range."""
+    """Type for click: a finite number in a range."""
 
     name = "number"
 

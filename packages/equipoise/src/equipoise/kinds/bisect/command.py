@@ -182,7 +182,7 @@ class BisectOptions(CommitsOptions, frozen=True, kw_only=True):
 )
 @options.flag("--why", help="Explain why the culprit differs from its parent, and show its diff.")
 @options.no_test_option
-@revisions.output_options
+@revisions.result_options
 @options.pass_request(BisectOptions)
 def command(bisect_options: BisectOptions) -> int:
     """Find the commit between a good revision and a bad one that made a program slower.

@@ -274,7 +274,7 @@ def _host_campaigns(
         HostCampaign(
             Order(
                 fleet=identity,
-                place=position,
+                host_index=position,
                 segment=session,
                 plan=portable_plan(member_plan(plan, identity, position), terms.build_folders),
                 identity=member_identity(identity, position),

@@ -96,7 +96,7 @@ def hosts_chart(comparison: FleetComparison) -> alt.LayerChart | None:
     tooltip = tooltips(("label:N", "host"), ("kind:N",), *RATIO_TOOLTIPS, ("blocks:Q",))
     return frame(
         [
-            *axis.landmarks(comparison.min_effect, x),
+            *axis.reference_marks(comparison.min_effect, x),
             layer(marks, rule(3), x=x, x2="high:Q", y=y, color=color, tooltip=tooltip),
             layer(points, point(70), x="ratio:Q", y=y, color=color, shape=shape, tooltip=tooltip),
         ],

@@ -196,7 +196,7 @@ class HistoryOptions(CommitsOptions, frozen=True, kw_only=True):
     @property
     def names_measurement(self) -> bool:
         """Whether the options name a program or commits to measure, not only imported files."""
-        program = self.program
+        program = self.benchmarks
         has_program = program.argv or program.kind or program.benches or program.suite
         has_commits = self.from_revision or self.every or self.tags or self.since or self.only_new
         return bool(has_program or has_commits)
@@ -206,8 +206,8 @@ class HistoryOptions(CommitsOptions, frozen=True, kw_only=True):
 
         A shell turns a pattern such as ``*.json`` into several arguments.
         """
-        imported = (*self.imported, *self.program.argv)
-        return replace(self, imported=imported, program=replace(self.program, argv=()))
+        imported = (*self.imported, *self.benchmarks.argv)
+        return replace(self, imported=imported, benchmarks=replace(self.benchmarks, argv=()))
 
 
 @click.command("history", cls=CommandRecorder, epilog=f"Example: {EXAMPLE}")
@@ -263,7 +263,7 @@ class HistoryOptions(CommitsOptions, frozen=True, kw_only=True):
     show_default=f"${HOST_VARIABLE}, or the name of this machine",
     help="Name of this host. Hosts with the same name share a history, such as equal CI runners.",
 )
-@revisions.output_options
+@revisions.result_options
 @options.pass_request(HistoryOptions)
 def command(history_options: HistoryOptions) -> int:
     """Measure revisions side by side, and name the commits that changed something.
@@ -282,10 +282,10 @@ def command(history_options: HistoryOptions) -> int:
             history_options.series_format,
             min_effect=history_options.limits.judgement().min_effect,
             command_line=command_line(
-                imported=history_options.imported, argv=history_options.program.argv or None
+                imported=history_options.imported, argv=history_options.benchmarks.argv or None
             ),
-            command=history_options.program.argv,
-            build=history_options.program.build,
+            command=history_options.benchmarks.argv,
+            build=history_options.benchmarks.build,
         )
     if imported is not None and not history_options.names_measurement:
         return show_imported(imported, output)
@@ -478,7 +478,7 @@ def _recorded_command(
 ) -> tuple[str, ...]:
     """Return the argument vector that adds new commits to the history of a benchmark."""
     (benchmark,) = request.benchmarks
-    fixed_values: dict[str, object] = {"argv": history_options.program.argv or None}
+    fixed_values: dict[str, object] = {"argv": history_options.benchmarks.argv or None}
     if not is_only_benchmark:
         fixed_values = {
             "argv": benchmark.command,

@@ -114,7 +114,7 @@ def history_chart(result: HistoryResult) -> alt.LayerChart:
     not_built = [revision for revision in result.revisions if revision.status == "not built"]
     channels = {"color": color, "shape": shape}
     layers = [
-        *axis.landmarks(result.min_effect, y),
+        *axis.reference_marks(result.min_effect, y),
         *draw_lines(
             [mark for mark in marks if mark["is_range"]],
             lambda rows, top: layer(rows, range_mark, x=x, x2="after:Q", y=top, y2=LOWER_EDGE),

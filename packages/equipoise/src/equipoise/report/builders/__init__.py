@@ -1,4 +1,4 @@
-"""Builders: each turns a result of one kind into a `Document`.
+"""Builders: a builder turns a result of one kind into a `Document`.
 
 result: the document of a campaign; it uses the parts that the next files build.
 origin: the question, the command, the time and the machine.

@@ -69,16 +69,16 @@ from equipoise.report.units import (
 OUTCOMES = ("faster", "slower", "less", "more", "equivalent", "mixed", "undecided")
 """All words for a verdict, in the order in which the title counts them."""
 OTHER_COMMAND = "OTHER COMMAND"
-"""Placeholder for the second command, in the suggested command line."""
+"""Placeholder for the second command in a suggested command line."""
 _TIME_PREFIX = "time"
 """First word of the name of each time metric."""
 _MAX_LISTED_NAMES = 4
 _PADDING_FRACTION = 0.12
 """Empty space at each end of a strip (the drawing of an interval), as a fraction of its range."""
 _MIN_HALF_RANGE = 0.002
-"""Smallest distance of an end of a strip from the ratio 1, as a log ratio."""
+"""Minimum distance from the ratio 1 to an end of a strip, as a log ratio."""
 _MIN_WORD_SPACE = 35.0
-"""Percent of a strip's width that the word at its end needs on a phone."""
+"""Minimum space for a word at an end of a strip, in percent of the strip's width."""
 
 
 def claims_of(document: ResultDocument) -> tuple[Claim, ...]:
@@ -92,9 +92,9 @@ def claims_of(document: ResultDocument) -> tuple[Claim, ...]:
 
 
 def campaign_answer(document: ResultDocument) -> Answer:
-    """Build the answer: title, claims and tiles, which a reader sees first."""
+    """Build the answer: title, claims and tiles."""
     claims = claims_of(document)
-    # If the campaign failed, the title is the reason. The claims use the blocks before the failure.
+    # If the campaign failed, `with_failures` sets the title.
     title, lines = ("", ()) if failures_of(document) else _title(document, claims)
     shows_claims = len(claims) <= MAX_CLAIMS and not no_difference_sentence(document)
     answer = Answer(
@@ -107,9 +107,9 @@ def campaign_answer(document: ResultDocument) -> Answer:
 
 
 def with_failures(document: ResultDocument, answer: Answer, subject: str) -> Answer:
-    """Add the number of warnings to an answer and, if the campaign failed, the reason as its title.
+    """Add the number of warnings to an answer. If the campaign failed, change the title.
 
-    ``subject`` begins the title, such as ``The campaign``.
+    The new title has the reason and begins with ``subject``, such as ``The campaign``.
     """
     failures = failures_of(document)
     answer = replace(answer, warning_count=len(document.warnings) - len(failures))
@@ -123,8 +123,8 @@ def with_failures(document: ResultDocument, answer: Answer, subject: str) -> Ans
 def no_difference_sentence(document: ResultDocument) -> str:
     """Return the sentence that none of several comparisons found a difference.
 
-    The sentence is empty if there is only one comparison, if a comparison found a difference or at
-    least its direction, or if a condition certainly is not the fastest.
+    The sentence is empty if there is only one comparison, if an interval excludes the ratio 1, or
+    if a condition is certainly not the fastest.
     """
     comparisons = document.primary_comparisons
     has_loser = any(
@@ -150,7 +150,6 @@ def no_difference_sentence(document: ResultDocument) -> str:
 
 
 def _is_without_difference(comparison: Comparison) -> bool:
-    """Return whether a comparison is equivalent, or undecided with an interval that contains 1."""
     contains_one = not excludes_one(comparison.ratio_ci)
     verdict = comparison.verdict
     return verdict == "equivalent" or (verdict == "undecided" and contains_one)
@@ -161,12 +160,12 @@ def _rounded_up(bound: float) -> str:
     if bound <= 0.0:
         return "0"
     step = 10.0 ** (math.floor(math.log10(bound)) - 1)
-    # The small number keeps a bound such as 4.7 from becoming 4.8 by an error of its last bit.
+    # Without the small number, a rounding error could turn 4.7 into 4.8.
     return f"{math.ceil(bound / step - 1e-9) * step:.15g}"
 
 
 def failures_of(document: ResultDocument) -> list[CampaignWarning]:
-    """Return the warnings that say why the campaign failed; empty if it did not fail."""
+    """Return the warnings that say why the campaign failed, if it failed."""
     return [warning for warning in document.warnings if warning.code == FAILURE_WARNING]
 
 
@@ -226,10 +225,7 @@ def strip_of(
 
 
 def _title(document: ResultDocument, claims: Sequence[Claim]) -> tuple[str, tuple[str, ...]]:
-    """Return the sentence above the claims, and the lines below this sentence.
-
-    They are empty if the first claim already is the answer.
-    """
+    """Return the sentence above the claims and further lines, unless the claim is the answer."""
     has_many_claims, comparisons = len(claims) > MAX_CLAIMS, document.primary_comparisons
     counts = verdict_counts(document)
     if (kind_title := report_kind(document).title(document, claims)) is not None:
@@ -286,9 +282,9 @@ def _claim(comparison: Comparison, document: ResultDocument) -> Claim:
 
 
 def _time_or_speed(comparison: Comparison) -> tuple[str, float | None, Interval]:
-    """Return the quantity of a claim, its ratio and the interval of the ratio.
+    """Return the quantity of a claim, the ratio and the interval of the ratio.
 
-    The quantity is a speed, not a time, if the summary reads "3 times as fast".
+    If the summary says "3 times as fast", the quantity is a speed; else it is a time.
     """
     quantity = metric_name(comparison.metric)
     ratio, ratio_ci = comparison.ratio, comparison.ratio_ci
@@ -299,7 +295,6 @@ def _time_or_speed(comparison: Comparison) -> tuple[str, float | None, Interval]
 
 
 def _terminal_certainty(comparison: Comparison, document: ResultDocument) -> Iterator[str]:
-    """Yield the lines of a terminal that say how certain a claim is."""
     in_layouts = comparison.in_these_layouts
     if in_layouts is not None:
         estimate, bounds = estimate_and_interval(in_layouts.ratio, in_layouts.ratio_ci)
@@ -335,10 +330,7 @@ def _costs_more_phrase(comparison: Comparison, document: ResultDocument) -> str:
 
 
 def _three_ratios(comparison: Comparison) -> str:
-    """Return the typical ratio, the ratio of medians and the ratio of means, and their meanings.
-
-    The text is empty unless they differ by more than the smallest effect that matters.
-    """
+    """Return a text on the typical ratio and the ratios of medians and means, if they differ."""
     medians = [answer.ratio for answer in comparison.answers if answer.statistic == "p50"]
     ratios = (comparison.ratio, *medians, comparison.mean_ratio)
     known_ratios = [ratio for ratio in ratios if ratio is not None and ratio > 0]
@@ -358,10 +350,10 @@ def _e_value(comparison: Comparison) -> str:
 
 
 def _e_value_note(comparison: Comparison) -> str:
-    """Return a note on an e-value that seems too small for its interval; empty if the two agree.
+    """Return a note on an e-value that seems too small for the interval; empty if both agree.
 
-    An interval excludes the ratio 1 at the first block with an e-value of at least 1/level, and
-    never includes this ratio again. The e-value may fall after this block.
+    When the e-value reaches 1/level, the interval excludes the ratio 1 permanently. The e-value may
+    fall later.
     """
     if not excludes_one(comparison.ratio_ci) or comparison.e_value * comparison.level >= 1.0:
         return ""
@@ -385,7 +377,6 @@ def _fast_and_slow_runs(comparison: Comparison) -> str:
 
 
 def _page_certainty(comparison: Comparison, document: ResultDocument) -> Iterator[tuple[str, str]]:
-    """Yield the names and values of a page that say how certain a claim is."""
     if sentence := _fast_and_slow_runs(comparison):
         yield "Fast and slow runs", sentence
     if equivalence := equivalence_text(comparison):
@@ -463,7 +454,7 @@ def _ordinary_interval(comparison: SampleComparison) -> str:
 
 
 def ranking_of_all(document: ResultDocument) -> Ranking | None:
-    """Return the ranking if it has all conditions and is the answer; else ``None``."""
+    """Return the ranking if it is the answer and has all conditions; else ``None``."""
     rankings, findings = document.ranking, document.findings
     if len(rankings) != 1 or (findings is not None and findings.answer):
         return None
@@ -472,10 +463,7 @@ def ranking_of_all(document: ResultDocument) -> Ranking | None:
 
 
 def ranking_parts(document: ResultDocument) -> Iterator[Part]:
-    """Build a sentence for each ranking, and one table of all rankings; empty without a ranking.
-
-    A ranking of all conditions gets no sentence here, because its sentence is already the answer.
-    """
+    """Build a sentence for each ranking (if the answer lacks it), and one table of all rankings."""
     rankings = document.ranking
     if not rankings:
         return
@@ -535,7 +523,7 @@ def _name_list(names: Sequence[str]) -> str:
 
 
 def typical_lines(document: ResultDocument) -> Iterator[str]:
-    """Yield lines on the distribution of the only condition, to show below its typical value."""
+    """Yield lines on the distribution of the only condition."""
     value, condition = document.typical, document.conditions[0]
     summary = None if value is None else condition.metrics.get(value.metric)
     if value is None or summary is None:
@@ -575,7 +563,7 @@ def _resource_medians(condition: ConditionResult) -> Iterator[str]:
 
 
 def _typed_command(condition: ConditionResult) -> str:
-    """Return the condition's name if it is the command as the user typed it, else the command."""
+    """Return the command of a condition as the user typed it, if known."""
     command = list(condition.command)
     try:
         arguments = shlex.split(condition.name)

@@ -49,10 +49,7 @@ from equipoise.stats.scaling import ScalingLaw, describe_law
 
 MAX_OTHER_METRIC_ROWS = 60
 MAX_METRIC_COLUMNS = 3
-"""Maximum number of metrics that have a column next to the primary metric.
-
-Further metrics are in extra tables, each with one more column.
-"""
+"""Maximum number of other metrics with a column; further metrics are in extra tables."""
 
 
 def screen_table(document: ResultDocument) -> Table:
@@ -79,7 +76,7 @@ def screen_table(document: ResultDocument) -> Table:
 
 
 def grouped_table(document: ResultDocument) -> Table:
-    """Build the terminal's table of a study, in groups by the levels that are not compared."""
+    """Build the terminal's table of a study; a group has equal levels of the other factors."""
     columns, comparisons = _MainColumns.of(document), document.primary_comparisons
     factor = compared_factor(document, comparisons[0])
     by_candidate = {comparison.candidate: comparison for comparison in comparisons}
@@ -187,7 +184,7 @@ def further_tables(document: ResultDocument) -> Iterator[Table]:
 def equivalence_text(comparison: Comparison) -> str:
     """Return the text of the equivalence interval, with its coverage.
 
-    It is empty unless this interval decided the verdict and differs from the ratio's interval.
+    The text is empty if the verdict used only the ratio's interval.
     """
     level, interval = comparison.equivalence_level, comparison.equivalence_ci
     has_decided = comparison.verdict == "equivalent" or comparison.means_veto
@@ -199,7 +196,6 @@ def equivalence_text(comparison: Comparison) -> str:
 
 
 def _intervals_text(comparison: Comparison, ratio_ci: str) -> str:
-    """Return the interval of a ratio, and the equivalence interval if it decided the verdict."""
     return ", ".join(filter(None, (ratio_ci, equivalence_text(comparison))))
 
 
@@ -218,7 +214,7 @@ def other_metrics_table(document: ResultDocument, comparisons: Sequence[Comparis
 
 
 def scaling_tables(document: ResultDocument, metric: str, excluded: str | None) -> Iterator[Table]:
-    """Build a table for each factor that is a size, except the factor that is compared."""
+    """Build a table for each factor that is a size, except the factor ``excluded``."""
     for factor in numeric_factors(document, metric):
         laws = scaling_laws(document, factor, metric)
         if factor != excluded and laws:
@@ -226,7 +222,7 @@ def scaling_tables(document: ResultDocument, metric: str, excluded: str | None) 
 
 
 def compared_factor(document: ResultDocument, comparison: Comparison) -> str | None:
-    """Return the factor in whose levels the two conditions of a comparison differ."""
+    """Return the factor whose level differs between the two conditions of a comparison."""
     levels = {condition.name: condition.levels for condition in document.conditions}
     baseline, candidate = (
         levels.get(name, {}) for name in (comparison.baseline, comparison.candidate)
@@ -235,9 +231,9 @@ def compared_factor(document: ResultDocument, comparison: Comparison) -> str | N
 
 
 def shown_comparison(document: ResultDocument, comparison: ComparisonT) -> ComparisonT:
-    """Return a comparison with the ratios that reports show.
+    """Return a comparison with ratios of values; a result has ratios of costs.
 
-    If more of the metric is better, these are ratios of the metric's values, not of its cost.
+    If more of a metric is better, the ratio of values is the inverse of the ratio of costs.
     """
     return (
         with_ratios_of_values(comparison)
@@ -256,7 +252,7 @@ def shown_verdict(document: ResultDocument, comparison: Comparison) -> str:
 
 
 class _MainColumns(Struct, frozen=True):
-    """Metrics that have a column in the main table, and metrics that have none."""
+    """Metrics with a column in the main table, and metrics without a column."""
 
     primary_metric: str
     heading: str
@@ -284,7 +280,7 @@ class _MainColumns(Struct, frozen=True):
         other_metrics = requested_metrics[:MAX_METRIC_COLUMNS]
         has_random_order = document.has_random_order
         has_time = any(PRIMARY_METRIC in condition.metrics for condition in document.conditions)
-        # Functions share a process: its time and memory do not belong to one of them.
+        # Functions share a process, so the time of the process belongs to no single function.
         owns_process = not document.shares_processes
         if has_random_order and owns_process and has_time and primary_metric != PRIMARY_METRIC:
             other_metrics.append(PRIMARY_METRIC)
@@ -338,7 +334,7 @@ def _more_is_better_notes(metrics: Sequence[str]) -> tuple[str, ...]:
 def _median_cells(
     condition: ConditionResult, metrics: Sequence[str], heading: str
 ) -> Iterator[tuple[str, Cell]]:
-    """Yield the median of each metric; the name of the metric replaces ``{}`` in the heading."""
+    """Yield the median of each metric; in ``heading``, ``{}`` is replaced by its name."""
     for metric in metrics:
         summary = condition.metrics.get(metric)
         median = UNKNOWN if summary is None else metric_value(summary.median, metric)
@@ -366,7 +362,7 @@ def _effect_cells(comparison: Comparison) -> Mapping[str, str]:
 
 
 def _distribution_cells(condition: ConditionResult, metric: str) -> Iterator[tuple[str, Cell]]:
-    """Yield the median, its interval and the range of the middle 90 % of the values."""
+    """Yield the median, the interval of the median, and the range of the middle 90 % of values."""
     summary = condition.metrics.get(metric)
     median, interval, middle_range = condition.unknown.get(metric, UNKNOWN), UNKNOWN, UNKNOWN
     if summary is not None:
@@ -402,7 +398,6 @@ def _groups_by_levels(
 
 
 def _scaling_table(factor: str, metric: str, laws: dict[str, ScalingLaw]) -> Table:
-    """Build the table of scaling laws: how a metric grows with a factor N, for each condition."""
     has_simple_laws = any(len(law.sizes) > MIN_SIZES for law in laws.values())
     rows: list[Mapping[str, Cell]] = []
     for name, law in laws.items():

@@ -1,7 +1,7 @@
 """Builds the documents of `equipoise_matching`: match, balance, search for weights, log.
 
-In a match, a treated row is compared with control rows that have similar covariates. The naive
-difference is the difference between all treated rows and all control rows, without matching.
+A match compares a treated row with control rows that have similar covariates. The naive difference
+compares all treated rows with all control rows.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def answer_with_color(report: Report, verdict: str) -> Answer:
 def answers_by_form(
     report: Report, verdict: str, brief_remarks: tuple[str, ...]
 ) -> tuple[Answer, Answer]:
-    """Build the answer of a report, and its replacement on a brief screen, with other remarks."""
+    """Build two answers: for a brief screen with ``brief_remarks``, and for other forms."""
     answer = answer_with_color(report, verdict)
     (claim,) = answer.claims
     # On a brief screen, the sentence of the claim already has the estimate and its interval.
@@ -103,13 +103,13 @@ def table_of(table: TextTable) -> Table:
 _MAX_BRIEF_ROWS = 10
 """Maximum number of covariates that a terminal shows without ``--verbose``."""
 MAX_COVARIATES_WITH_FIGURES = 3
-"""Number of covariates with figures of their own: the covariates that differ most."""
+"""Maximum number of covariates with separate figures: the covariates that differ most."""
 _MATCHED_LABEL = "comparable units"
 _ALL_ROWS_LABEL = "all rows as they are"
 
 
 def table_document(match: TableMatch, command: str) -> Document:
-    """Build the document of a match, or of a search for weights and the best match.
+    """Build the document of a match, or of a search for weights with the best match.
 
     ``command`` is the command line that computes the result again.
     """
@@ -127,7 +127,7 @@ def match_document(
     question: MatchQuestion,
     command: str,
 ) -> Document:
-    """Build the document of a match; without an outcome, the answer is about its balance."""
+    """Build the document of a match; without an outcome, the answer is about the balance."""
     report = match_report(result, balance, naive, question)
     effect = matched_difference(result)
     return _document(report, question, balance, command, result, effect=effect, naive=naive)
@@ -173,8 +173,6 @@ def _document(
     naive: Difference | None = None,
     search: GenMatchResult | None = None,
 ) -> Document:
-    """Build the document of a match, a balance or a search for weights."""
-
     def draw_figures() -> Iterator[Figure]:
         yield from _effect_figures(effect, naive, question)
         yield from _balance_figures(balance, search)
@@ -300,7 +298,7 @@ def _effect_figures(
 
 
 def _balance_figures(balance: Balance, search: GenMatchResult | None) -> Iterator[Figure]:
-    """Draw the course of a search, all covariates, and the covariates that differ most."""
+    """Draw the course of a search, all covariates together, and the covariates that differ most."""
     from equipoise.figures.gallery import Figure
     from equipoise_matching.charts import balance as charts
 
@@ -308,7 +306,7 @@ def _balance_figures(balance: Balance, search: GenMatchResult | None) -> Iterato
         yield Figure("course", charts.HOW_TO_READ_COURSE, search.plot())
         yield Figure("search", charts.HOW_TO_READ_VALUES, search.search_plot())
     yield Figure("balance", charts.HOW_TO_READ_LOVE_PLOT, balance.love_plot())
-    # Covariates with two values, such as yes and no.
+    # Draw the shares of covariates with two values, such as yes and no.
     shares_chart = balance.shares_plot()
     if shares_chart is not None:
         yield Figure("shares", charts.HOW_TO_READ_SHARES, shares_chart)
@@ -342,9 +340,9 @@ def _weight_numbers(search: GenMatchResult | None) -> Iterator[NumberRow]:
 
 
 def observation_document(result: ObservationResult, command: str) -> Document:
-    """Build the document on the effect of a change that was estimated from a log.
+    """Build the document on the effect of a change, estimated from a log.
 
-    ``command`` is the command line that computes the result again; empty if there is none.
+    ``command`` is the command line that computes the result again, or empty.
     """
     report, question = observation_report(result), result.question
     facts = Section("What it rests on", (Facts(report.facts),), forms=EVERYWHERE - BRIEF)
@@ -414,7 +412,7 @@ def _verdict_color_of_log(result: ObservationResult) -> str:
     if effect.interval is None or not effect.excludes_zero:
         return "undecided"
     if result.question.unit not in ("rows", "runs"):
-        # The outcome may be an income: neither direction is bad.
+        # For other outcomes, such as an income, neither direction is bad.
         return "equivalent"
     return "slower" if effect.interval[0] > (0.0 if effect.ratio is None else 1.0) else "faster"
 

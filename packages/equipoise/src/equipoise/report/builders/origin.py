@@ -19,10 +19,10 @@ _MAX_NAME_LETTERS = 32
 
 
 def origin_of(document: ResultDocument, command: str) -> Origin:
-    """Return the origin of a result; ``command`` is the command that runs its campaign again."""
+    """Return the origin of a result; ``command`` runs the campaign again."""
     first_command, _, last_command = command.partition(" && ")
     if first_command.startswith("cd ") and last_command:
-        # A reader does not need the change of folder.
+        # Leave out the command that changes the folder.
         command = last_command
     kind = report_kind(document)
     return Origin(
@@ -34,7 +34,7 @@ def origin_of(document: ResultDocument, command: str) -> Origin:
 
 
 def machine_of(environment: Mapping[str, Any]) -> str:
-    """Return the processor of a host, the number of its CPUs, and its system, as one text."""
+    """Return the processor, the number of CPUs and the system of a host, as one text."""
     facts = [str(environment.get("cpu_model") or "unknown processor")]
     if cpus := environment.get("cpus"):
         facts.append(f"{cpus} CPU{'' if cpus == 1 else 's'}")
@@ -80,14 +80,14 @@ def _question(document: ResultDocument) -> str:
 
 
 def _short_name(name: str) -> str:
-    """Return a name, or an empty text for a name that is too long for a question."""
+    """Return a name; an empty text if the name is too long for a question."""
     return name if len(name) <= _MAX_NAME_LETTERS else ""
 
 
 def _comparison_question(names: Sequence[str], metric: str) -> str:
     """Return the question that compares conditions, without its question mark.
 
-    An empty name stands for a name that is too long.
+    An empty name means a name that is too long.
     """
     is_time = metric in (PRIMARY_METRIC, CALL_METRIC)
     if len(names) != 2:

@@ -1,8 +1,7 @@
 """Builds comparisons with other results: with a reference result, and with earlier campaigns.
 
 A reference result is from another host or another time; the user names it with ``--against``. The
-report compares every row and lists the differences between the environments. Campaigns of the same
-commands are shown one by one and pooled.
+report compares every row and lists the differences between the environments.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ from equipoise.shared.safe_text import shortened
 from equipoise.shared.spelling import option
 
 _MAX_LISTED_CHANGES = 6
-"""Number of rows with the largest changes that the answer names."""
+"""Maximum number of rows that the answer names; they have the largest changes."""
 _MAX_LISTED_DIFFERENCES = 20
 _MAX_VALUE_LETTERS = 60
 
@@ -56,7 +55,7 @@ def reference_title(reference: ReferenceComparison) -> str:
 
 
 def reference_answer(reference: ReferenceComparison) -> str:
-    """Return the sentence on how many rows changed."""
+    """Return a sentence with the number of rows that changed."""
     judged_rows = [row for row in reference.rows if row.changed is not None]
     changed_rows = [row for row in judged_rows if row.changed]
     changed_count = len(changed_rows)
@@ -88,7 +87,7 @@ def largest_changes(reference: ReferenceComparison) -> Iterator[str]:
 
 
 def _reference_cells(row: ReferenceRow) -> Mapping[str, Cell]:
-    """Return the cells of a row: ``there`` is the reference result, ``here`` the present one."""
+    """Return the cells of a row: ``there`` is the reference result, ``here`` the new result."""
     there, here = (
         UNKNOWN if value is None else metric_value(value, row.metric)
         for value in (row.there, row.here)
@@ -156,13 +155,13 @@ def _value_text(value: Any) -> str:
 
 
 _MAX_CAMPAIGN_COLUMNS = 6
-"""Number of the latest campaigns whose ratios have a column each."""
+"""Maximum number of campaigns with a column; the latest campaigns have columns."""
 _BOOT_ID_LETTERS = 8
 """Number of letters of a boot's id that the table shows."""
 
 
 def pooled_document(pooled: PooledCampaigns) -> Document:
-    """Build the document on several campaigns: their ratios, and the result over all of them."""
+    """Build the document on several campaigns: the ratio of each, and the pooled ratio."""
     variance_rows = [
         ratio_variance_row(comparison.candidate, comparison.by_level)
         for comparison in pooled.comparisons
@@ -229,7 +228,7 @@ def _comparisons_table(pooled: PooledCampaigns) -> Table:
 
 
 def _pooled_cells(comparison: PooledComparison, numbers: Sequence[int]) -> tuple[Cell, ...]:
-    """Return the row of a comparison; ``numbers`` are the numbers of campaigns with a column."""
+    """Return the row of a comparison; ``numbers`` are the campaigns with a column."""
     between_percent = 100.0 * math.expm1(comparison.pooled.between_sd)
     ratios = (comparison.ratios[number - 1] for number in numbers)
     common_ratio, common_interval = estimate_and_interval(

@@ -62,14 +62,14 @@ if TYPE_CHECKING:
     from equipoise.figures.gallery import Figure, Sequences
 
 MIN_FOLDED_LINES = 8
-"""Number of lines from which on a part of the environment is folded."""
+"""Minimum number of lines of a folded part of the environment."""
 _MAX_LISTED_NAMES = 3
 _FIRST_FIGURES = frozenset({"distributions"})
 """Names of the figures directly below the answer."""
 _FIRST_FIGURES_OF_MANY = frozenset({"ratios"})
 """Names of the figures directly below the answer if there are many comparisons."""
 _FIGURES_PER_COMPARISON = frozenset({"sequence", "shift"})
-"""Names of the figures that exist once for each comparison; many of them would fill pages."""
+"""Names of the figures that exist once for each comparison."""
 _IMPORTANT_WARNINGS = (
     "no_constant_ratio",
     "carry_over",
@@ -81,13 +81,13 @@ _IMPORTANT_WARNINGS = (
     "verdict_near",
     "short_time",
 )
-"""Codes of the warnings that a brief screen shows before all others, the most important first."""
+"""Codes of the warnings that a brief screen shows first, in this order."""
 _UNIMPORTANT_WARNING = "inflated"
-"""Code of the warning that comes after all others."""
+"""Code of the warning that a brief screen shows last."""
 _MAIN_FACTS = frozenset(
     {"equipoise", "system", "kernel", "cpu model", "cpus", "governor", "memory", "hypervisor"}
 )
-"""Facts of the environment that a text or a notebook has; the page and the JSON have all facts."""
+"""Facts of the environment in a text or a notebook; a page and the JSON have all facts."""
 
 
 class CampaignReport(Struct, frozen=True):
@@ -95,7 +95,7 @@ class CampaignReport(Struct, frozen=True):
 
     document: ResultDocument
     sequences: Sequences = field(default_factory=dict)
-    """Interval after each block, by candidate; some candidates may be missing."""
+    """Intervals after each block, by candidate; a candidate may be missing."""
     study_figures: tuple[Figure, ...] = ()
     """Figures of the built-in study, which come first."""
     flame_graph: bytes | None = None
@@ -105,13 +105,13 @@ class CampaignReport(Struct, frozen=True):
     other_campaigns: Sequence[RunSummary] = ()
     """Other campaigns of the same commands, for the terminal."""
     max_dots: int = MAX_DOTS
-    """Maximum number of trials for which a figure draws each trial; it bins more trials."""
+    """Maximum number of trials that a figure draws one by one; more trials are binned."""
 
 
 def campaign_documents(reports: Sequence[CampaignReport]) -> list[Document]:
-    """Build one document for each campaign, for a page that they share.
+    """Build the documents of several campaigns for one page.
 
-    If the campaigns together have more than `MAX_DOTS` trials, they share this limit equally.
+    If all campaigns together have more than `MAX_DOTS` trials, the limit of a campaign is lower.
     """
     trial_count = sum(len(report.document.trials) for report in reports)
     max_dots = MAX_DOTS if trial_count <= MAX_DOTS else MAX_DOTS // len(reports)
@@ -144,14 +144,14 @@ def campaign_document(report: CampaignReport) -> Document:
         *([] if has_kind_tables else [other_figures]),
         *_control_parts(document),
         *how_it_ran(report),
-        # The tables of a kind have other metrics than the process times that these lines describe.
+        # These lines describe process times, but the tables of a kind have other metrics.
         *(() if has_kind_tables else _screen_shape_parts(document)),
     )
     return whole_document(report, answer, parts, _csv_rows(document))
 
 
 def _answer_for_each_form(document: ResultDocument, answer: Answer) -> tuple[Answer, ...]:
-    """Return the answer for each form; a terminal shows sources of variation first, if any."""
+    """Return the answers for the forms; on a terminal, sources of variation are the answer."""
     if not (sentences := why.source_sentences(document)):
         return brief_and_verbose(answer)
     title, *lines = sentences
@@ -160,13 +160,12 @@ def _answer_for_each_form(document: ResultDocument, answer: Answer) -> tuple[Ans
 
 
 def brief_and_verbose(answer: Answer) -> tuple[Answer, Answer]:
-    """Return the answer for all forms except a brief screen, and a shorter one for this screen."""
+    """Return the answer for all forms but a brief screen, and a shorter answer for that screen."""
     claims = tuple(map(_brief_claim, answer.claims))
     return whole_and_brief(answer, replace(answer, claims=claims))
 
 
 def _brief_claim(claim: Claim) -> Claim:
-    """Return a claim without details and subject: its sentence names the compared conditions."""
     is_number = any(map(str.isdigit, claim.estimate))
     estimate = f"estimate {claim.estimate}" if is_number else claim.estimate
     return replace(claim, subject="", estimate=estimate, certainty=())
@@ -175,7 +174,7 @@ def _brief_claim(claim: Claim) -> Claim:
 def whole_document(
     report: CampaignReport, answer: Answer, parts: Iterable[Part], numbers: Iterable[NumberRow]
 ) -> Document:
-    """Build a document from the parts of a kind of campaign, and the last parts of all kinds."""
+    """Build a document from ``parts`` and the last parts, which all kinds of campaign share."""
     document = report.document
     return Document(
         name=document.run.id,
@@ -196,7 +195,7 @@ def whole_document(
 def claims_section(
     document: ResultDocument, answer: Answer, all_claims: Sequence[Claim]
 ) -> Iterator[Section]:
-    """Build the section with all claims, unless the answer has them.
+    """Build the section with all claims; no section if the answer has all claims.
 
     The section is folded if no comparison found a difference.
     """
@@ -206,16 +205,13 @@ def claims_section(
 
 
 def _screen_shape_parts(document: ResultDocument) -> Iterator[Part]:
-    # In a comparison the random order protects from drift, so only a verbose screen has the lines.
+    # In a comparison, the random order protects from drift, so a brief screen omits the lines.
     forms = VERBOSE if document.comparisons else SCREEN
     yield from (replace(line, forms=forms) for line in shape.screen_shape_lines(document))
 
 
 def _warning_parts(document: ResultDocument) -> Iterator[Part]:
-    """Build the warnings that are not in the answer; a brief screen has only the most important.
-
-    Without warnings, only a page has a section for them.
-    """
+    """Build the warnings that are not in the answer; a brief screen has only the most important."""
     failures = claims.failures_of(document)
     warnings = tuple(warning for warning in document.warnings if warning not in failures)
     if not warnings:
@@ -237,10 +233,7 @@ def _importance_rank(warning: CampaignWarning) -> int:
 
 
 def campaign_figures(report: CampaignReport) -> tuple[Figures, Figures]:
-    """Return the figures directly below the answer, and the other figures.
-
-    All figures are drawn together, and only once.
-    """
+    """Return the figures directly below the answer, and the other figures."""
     document, max_dots = report.document, report.max_dots
     is_long = len(document.primary_comparisons) > MAX_CLAIMS
     kind = report_kind(document)
@@ -316,7 +309,6 @@ def _findings_section(document: ResultDocument) -> Iterator[Part]:
 
 
 def _measured_parts(document: ResultDocument) -> Iterator[Part]:
-    """Build the parts on the measured values of each condition, which follow the answer."""
     comparisons = document.other_comparisons
     other_metrics: list[Part] = []
     if comparisons:
@@ -394,7 +386,6 @@ def _run_line(document: ResultDocument) -> Paragraph:
 
 
 def _repetition(report: CampaignReport) -> Iterator[Part]:
-    """Build the sections on how the campaign was measured and how to run it again."""
     document = report.document
     command = document.run.command_line
     show_command = shell_line(["equipoise", "show", document.run.id])
@@ -456,7 +447,7 @@ def environment_section(environment: Mapping[str, Any], title: str = "Environmen
 
 
 def _flat_facts(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Yield nested values as pairs of a name and a text."""
+    """Yield a name and a text for each value; names of nested values are joined."""
     for key, value in values.items():
         name = f"{prefix}{key}".replace("_", " ")
         if isinstance(value, Mapping) and value:
@@ -472,7 +463,7 @@ def _flat_facts(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[s
 
 
 def _with_joined_names(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Merge entries whose values are equal mappings into one entry, and join their names."""
+    """Merge entries with equal values (mappings) into one entry with joined names."""
     names_by_content: dict[tuple[str, str], list[str]] = {}
     for name, value in values.items():
         content = ("", repr(value)) if isinstance(value, Mapping) else (name, "")
@@ -491,8 +482,8 @@ def _joined_names(names: list[str], name_count: int) -> str:
 def _csv_rows(document: ResultDocument) -> Iterator[NumberRow]:
     """Yield a row of the CSV table for each condition and metric, with its comparison.
 
-    The column ``condition`` is followed by ``level_<factor>`` for each factor. The unit of a value
-    is at the end of the metric's name. The time of a trial that timed out is ``inf``.
+    After the column ``condition``, there is a column ``level_<factor>`` for each factor. The end of
+    a metric's name is the unit of the value. The time of a trial that timed out is ``inf``.
     """
     comparisons: list[Comparison | SampleComparison] = [*document.comparisons, *document.samples]
     by_condition = {(row.candidate, row.metric): row for row in comparisons}

@@ -68,7 +68,7 @@ def runs_document(runs: Sequence[RunSummary]) -> Document:
 def runs_table(runs: Sequence[RunSummary]) -> Table:
     """Build a table with a row for each campaign.
 
-    A campaign on several hosts is followed by its members, the campaigns of each host.
+    Below a campaign on several hosts, there is a row for the campaign of each host.
     """
     members: dict[str, list[RunSummary]] = defaultdict(list)
     for run in runs:
@@ -97,5 +97,5 @@ def _run_cells(run: RunSummary, *, has_hosts: bool) -> Mapping[str, Cell]:
 
 
 def local_time(seconds: float) -> str:
-    """Return the local time of this host for seconds since the epoch."""
+    """Return seconds since the epoch as the local time of this host."""
     return datetime.fromtimestamp(seconds).astimezone().strftime("%Y-%m-%d %H:%M:%S")

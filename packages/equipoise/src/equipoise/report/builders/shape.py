@@ -1,7 +1,7 @@
 """Builds the parts on distributions: modes, changes of state, drift, iterations and variance.
 
-A mode is a peak of the distribution. A level is a source of variance that a campaign replicates,
-such as processes, memory layouts or boots.
+A mode is a peak of the distribution. A level is a source of variance, such as processes, memory
+layouts or boots.
 """
 
 from __future__ import annotations
@@ -59,28 +59,28 @@ from equipoise.report.units import (
 from equipoise.shared.theme import color_of
 
 MAX_STATISTICS_TABLES = 3
-"""Number of comparisons with a table of statistics, because a study may have hundreds."""
+"""Maximum number of comparisons with a table of statistics."""
 MAX_UNFOLDED_CONDITIONS = 6
-"""Number of conditions above which the page folds their distributions."""
+"""If there are more conditions, the page folds their distributions."""
 STATISTICS = {"minimum": "Minimum", "p50": "Median", "maximum": "Maximum", "mean": "Mean"}
-"""Names of statistics; another statistic, such as p90, is shown as its percentile."""
+"""Names of statistics; other statistics are percentiles, such as p90."""
 MIN_TRIALS = 20
-"""Minimum number of trials to describe the tail and the correlation of neighbouring trials."""
+"""Minimum number of trials for a line on the tail or on the correlation of neighbours."""
 _MODE_COVARIATES = {
     "time": ("the earlier trials", "the later trials"),
     "environment_bytes": ("a small environment", "a large environment"),
     "argument_bytes": ("a short path of the program", "a long path of the program"),
 }
-"""Phrases for a mode with low values of a covariate, and for a mode with high values."""
+"""By covariate: phrases for a mode with low values, and for a mode with high values."""
 _MAX_SCREEN_LINES = 6
 _MAX_DRIFT_P_VALUE = 0.01
-"""Largest p-value of a drift that is shown; it is small because there are many conditions."""
+"""Maximum p-value of a drift that is shown; small, because there may be many conditions."""
 _RUN_TIME_METRICS = (PRIMARY_METRIC, CALL_METRIC)
-"""Times of a complete run or call; with less of such a time, the condition itself is faster."""
+"""Times of a complete run or call. If they drift down, a text says ``faster``, not ``fell``."""
 _MIN_TAIL_RATIO = 2.0
-"""Ratio of the upper to the lower tail from which on the upper tail is described."""
+"""Minimum ratio of the upper to the lower tail for a line on the upper tail."""
 _MIN_AUTOCORRELATION = 0.3
-"""Correlation of neighbouring trials from which on the report describes it."""
+"""Minimum correlation of neighbouring trials for a line on this correlation."""
 _MAX_STATES = 4
 _MAX_LEVEL_ROWS = 12
 _MAX_ADVICE = 3
@@ -136,7 +136,7 @@ def modes_sentence(metric: str, summary: MetricSummary) -> str | None:
     sentence = f"{len(modes)} modes: {', '.join(mode_texts[:-1])} and {mode_texts[-1]}"
     described_modes: set[int] = set()
     for association in summary.companions:
-        # Describe only the strongest association of a mode: the next ones often mean the same.
+        # Describe only the strongest association of a mode; others often have the same cause.
         if association.mode not in described_modes:
             described_modes.add(association.mode)
             mode = _mode_name(modes, association.mode, metric)
@@ -165,14 +165,14 @@ def states_sentence(metric: str, summary: MetricSummary) -> str | None:
 def drift_sentence(metric: str, summary: MetricSummary, min_percent: float) -> str | None:
     """Describe a drift: ``became 1.1 % faster from the first to the last third of the campaign``.
 
-    Return ``None`` for a drift that may be chance, or that is smaller than ``min_percent``.
+    Return ``None`` if the drift may be chance, or is smaller than ``min_percent``.
     """
     ratio = _drift_ratio(summary, min_percent)
     return None if ratio is None else _drift_phrase(metric, [ratio])
 
 
 def _drift_ratio(summary: MetricSummary, min_percent: float) -> float | None:
-    """Return the drift of a condition as a ratio; ``None`` unless it is certain and not small."""
+    """Return a drift as a ratio; ``None`` if it may be chance, or is below ``min_percent``."""
     drift = summary.drift
     if drift is None or drift.ratio is None:
         return None
@@ -183,7 +183,7 @@ def _drift_ratio(summary: MetricSummary, min_percent: float) -> float | None:
 
 
 def _drift_phrase(metric: str, ratios: Sequence[float]) -> str:
-    """Describe drifts in one direction by the smallest and the largest of them."""
+    """Describe several drifts in one direction by the smallest and the largest drift."""
     is_increase = ratios[0] > 1.0
     ascending_ratios = sorted(ratios, key=lambda ratio: abs(ratio - 1.0))
     extremes = (ascending_ratios[0], ascending_ratios[-1])
@@ -203,7 +203,7 @@ def iteration_sentences(condition: ConditionResult) -> Iterator[str]:
     """Describe iterations: ``iterations of request_s: warm-up in all 10 trials, steady from …``."""
     for metric, shape in condition.iterations.items():
         if shape.kind is None:
-            # There are too few iterations to describe. The JSON document has their number.
+            # There are too few iterations to describe.
             continue
         sentence = f"iterations of {metric}: {shape.summary}"
         steady_values = [trial.steady for trial in shape.trials if trial.steady is not None]
@@ -216,7 +216,7 @@ def iteration_sentences(condition: ConditionResult) -> Iterator[str]:
 
 
 def steady_sentence(steady: SteadyComparison) -> str:
-    """Return the sentence with the verdict in the steady state, or why there is no verdict."""
+    """Return the sentence with the verdict in the steady state, or the reason for no verdict."""
     comparison = steady.comparison
     if comparison is None or comparison.ratio_ci == (None, None):
         return steady.summary
@@ -226,15 +226,15 @@ def steady_sentence(steady: SteadyComparison) -> str:
 
 
 class VarianceRow(Struct, frozen=True):
-    """Row of the table of variances: a comparison or a condition, with its variance by level."""
+    """Row of the table of variances: a comparison or a condition."""
 
     name: str
     is_comparison: bool
     by_level: VarianceByLevel
     format_value: Callable[[float], str]
-    """Function that returns the mean of the row as text."""
+    """Function from a mean to its text."""
     format_interval: Callable[[Interval], str]
-    """Function that returns an interval of this mean as text."""
+    """Function from an interval of a mean to its text."""
 
 
 def variance_rows(document: ResultDocument) -> Iterator[VarianceRow]:
@@ -263,7 +263,7 @@ def ratio_variance_row(name: str, by_level: VarianceByLevel) -> VarianceRow:
 
 
 def variance_parts(rows: Sequence[VarianceRow]) -> Iterator[Part]:
-    """Build a terminal's table of variances by level, advice, and reasons for unknown variances."""
+    """Build the terminal's table of variances, advice, and reasons why a variance is unknown."""
     known_rows = [row for row in rows if row.by_level.unknown_because is None]
     if known_rows:
         yield _variance_table(known_rows)
@@ -279,7 +279,7 @@ def variance_parts(rows: Sequence[VarianceRow]) -> Iterator[Part]:
 
 
 def level_facts(by_level: VarianceByLevel) -> Iterator[tuple[str, str]]:
-    """Yield the interval of a ratio in each scope, and the variance of each level, with names."""
+    """Yield names and values: intervals of a ratio, then the variance of each level."""
     if by_level.unknown_because is not None:
         yield "Variance by level", f"unknown: {by_level.unknown_because}"
         return
@@ -311,7 +311,6 @@ def _page_shape_lines(condition: ConditionResult, metric: str, min_effect: float
 
 
 def _statistics_section(document: ResultDocument, comparison: Comparison) -> Section:
-    """Build the table with the verdict that each statistic alone would give for a comparison."""
     pair = f"{comparison.candidate} against {comparison.baseline}"
     title = f"What each statistic alone would have said: {pair}"
     metric = comparison.metric
@@ -341,7 +340,7 @@ def _unusual_shapes(document: ResultDocument) -> Iterator[str]:
         summary = condition.metrics.get(metric)
         if summary is None:
             continue
-        # The answer of a campaign with only one condition has its modes.
+        # If a campaign has only one condition, its modes are in the answer.
         modes = modes_sentence(metric, summary)
         if modes is not None and document.typical is None:
             yield f"{condition.name}: {modes}"
@@ -350,11 +349,7 @@ def _unusual_shapes(document: ResultDocument) -> Iterator[str]:
 
 
 def _drift_lines(document: ResultDocument) -> Iterator[str]:
-    """Yield a line for the conditions that became slower, and a line for the faster conditions.
-
-    A drift is left out if it is smaller than the smallest effect that matters, or than half the
-    width of the narrowest interval of a comparison with the condition.
-    """
+    """Yield a line for the conditions that became slower, and a line for the faster conditions."""
     consequence = "the random order keeps this out of the verdict"
     metric = document.primary_metric
     if document.typical is not None:
@@ -376,7 +371,11 @@ def _drift_lines(document: ResultDocument) -> Iterator[str]:
 
 
 def _min_drift(document: ResultDocument, condition: str) -> float:
-    """Return the smallest drift of a condition that matters, in percent."""
+    """Return the minimum drift of a condition to show, in percent.
+
+    This is the smallest effect that matters, or half the width of the narrowest interval of a
+    comparison with the condition, whichever is larger.
+    """
     intervals = (
         comparison.ratio_ci
         for comparison in document.primary_comparisons
@@ -398,7 +397,6 @@ def _mode_name(modes: Sequence[Mode], mode_index: int, metric: str) -> str:
 
 
 def _covariate_phrase(association: ModeAssociation) -> str:
-    """Return the phrase for the covariate with which a mode is associated: ``CPU 3``."""
     covariate, value = association.covariate, association.value
     is_high = association.correlation > 0
     match covariate:
@@ -419,8 +417,8 @@ def _variance_table(rows: Sequence[VarianceRow]) -> Table:
     levels = list(
         dict.fromkeys(component.level for row in rows for component in row.by_level.components)
     )
-    # The inner scope of a mean is, for example, "these 20 processes", the outer scope "across
-    # processes". The inner scope may have another number in each row.
+    # Examples: the inner scope is "these 20 processes", and the outer scope "across processes".
+    # If the rows have different numbers of processes, the heading is "these processes".
     inner_scopes = {row.by_level.these for row in rows}
     outer_scope = rows[0].by_level.across
     general_scope = outer_scope.replace("across", "these", 1)

@@ -1,7 +1,7 @@
 """Builds the sections that explain a result: extra time, interventions, and random variation.
 
-The gap is the extra time of the slower condition. An intervention changes both conditions in the
-same way to test a cause, and it closes a fraction of the gap.
+The gap is the extra time of the slower condition. To test a cause, an intervention changes both
+conditions in the same way. If the gap becomes smaller, the intervention closes a fraction of it.
 """
 
 from __future__ import annotations
@@ -48,18 +48,18 @@ NO_CHANGE_DECIDED = (
 )
 _MAX_CAUSES = 12
 _MAX_BRIEF_ROWS = 3
-"""Maximum number of causes, and of interventions, that a terminal shows without ``--verbose``."""
+"""Maximum number of rows on a terminal without ``--verbose``."""
 _BRIEF_COLUMNS = ("share:number", "status", "what it comes from:words")
 _MAX_REMARKS = 2
 _STATUS_PHRASES = {
     "open": "not tested by changing it, or not decided",
     "not reachable": "no intervention reaches it",
 }
-"""Phrases for the statuses of a cause that are not clear as a word alone."""
+"""Phrases for statuses of a cause; other statuses are clear words."""
 _PART_NAMES = {"queueing": "waiting for a processor"}
-"""Names of parts of the extra time that are not clear as they are."""
+"""Clearer names for parts of the extra time."""
 _SOURCE_STATUS = "source"
-"""Status of a source of variation that certainly spreads the times."""
+"""Status of a confirmed source of variation."""
 _MAX_SHOWN_AS_ZERO = 0.005
 """Largest fraction that is shown as 0 %."""
 _MAX_SHOWN_AS_ONE = 1.0 + _MAX_SHOWN_AS_ZERO
@@ -88,7 +88,7 @@ def why_parts(document: ResultDocument, flame_graph: bytes | None = None) -> Ite
 
 
 def remedy_sentences(document: ResultDocument) -> tuple[str, ...]:
-    """Return the remedies for a gap: changes that close it, and the remedy of the first cause."""
+    """Return the remedies for a gap: changes that close the gap, and advice on the first cause."""
     causes = [
         cause for cause in document.why if cause.kind != CHANCE_KIND and cause.status != "refuted"
     ]
@@ -141,7 +141,7 @@ def interventions_section(document: ResultDocument) -> Section | None:
     """Build the section with the effect of each intervention; ``None`` if there are none."""
     by_name: dict[str, InterventionOutcome] = {}
     for intervention in (outcome for cause in document.why for outcome in cause.tested):
-        # An intervention may reach one cause and not another: show the cause that it reaches.
+        # Of several outcomes of an intervention, show the outcome for a cause that it can change.
         if intervention.unchanged is None or intervention.intervention not in by_name:
             by_name[intervention.intervention] = intervention
     # Interventions that ran come first.
@@ -181,7 +181,6 @@ def interventions_section(document: ResultDocument) -> Section | None:
 
 
 def _fraction_notes(interventions: Sequence[InterventionOutcome]) -> Iterator[str]:
-    """Yield notes that explain fractions below 0 or above 100 %, if there are any."""
     fractions = [
         (intervention.share, *intervention.share_ci)
         for intervention in interventions
@@ -208,7 +207,6 @@ def _fraction_notes(interventions: Sequence[InterventionOutcome]) -> Iterator[st
 
 
 def _share_notes(extra_time: ExtraTime) -> tuple[str, ...]:
-    """Return a note that explains shares of the extra time above 100 %, if there are any."""
     shares = [part.share_of_gap for part in extra_time.parts if part.share_of_gap is not None]
     if sum(shares) > _MAX_SHOWN_AS_ONE:
         return (
@@ -221,7 +219,7 @@ def _share_notes(extra_time: ExtraTime) -> tuple[str, ...]:
 
 
 def _sources_section(sources: Sequence[Explanation]) -> Section:
-    """Build the table on sources of variation: how much the spread shrinks if one is held fixed."""
+    """Build the table of sources of variation: the spread while a source is held fixed."""
     columns = (
         Column("held", "name"),
         *(Column(heading, "number") for heading in ("spread", "variance", "interval", "p")),
@@ -252,7 +250,7 @@ def _sources_section(sources: Sequence[Explanation]) -> Section:
 
 
 def source_sentences(document: ResultDocument) -> tuple[str, ...]:
-    """Return sentences on the sources that spread the times of one command; empty without any."""
+    """Return sentences on the sources of variation of one command, if any were found."""
     sources = [cause for cause in document.why if cause.kind == CHANCE_KIND]
     return tuple(_source_sentences(sources)) if sources else ()
 
@@ -282,7 +280,7 @@ def _source_cells(source: Explanation) -> tuple[str, ...]:
 def _extra_time_section(
     document: ResultDocument, extra_time: ExtraTime, flame_graph: bytes | None
 ) -> Section:
-    """Build the section on where the extra time of the slower condition goes, and its causes."""
+    """Build the section on the extra time of the slower condition: its parts and its causes."""
     headings = (extra_time.baseline, extra_time.candidate, "extra", "95 % interval", "share")
     parts: list[Part] = [
         Paragraph(f"{capitalized(extra_time.summary)}."),
@@ -375,7 +373,7 @@ def _brief_intervention_cells(intervention: InterventionOutcome) -> Mapping[str,
 
 
 def _fraction_by_condition(intervention: InterventionOutcome) -> str:
-    """Return the median fraction that comes from each condition: ``96 % + 1 %``."""
+    """Return the median fraction that each condition contributes: ``96 % + 1 %``."""
     candidate, baseline = intervention.from_candidate, intervention.from_baseline
     if intervention.share is None or candidate is None or baseline is None:
         return "unknown"
@@ -402,7 +400,6 @@ def _interventions_title(document: ResultDocument) -> str:
 
 
 def _explained_comparison(document: ResultDocument) -> Comparison | None:
-    """Return the comparison of wall time whose gap was explained; ``None`` if there is none."""
     extra_time = document.extra_time
     for comparison in document.comparisons:
         pair = (comparison.baseline, comparison.candidate)

@@ -19,7 +19,7 @@ def to_csv(documents: Sequence[Document]) -> str:
 
 
 def _merged_columns(column_lists: Iterable[Sequence[str]]) -> list[str]:
-    """Return the columns of all lists once, in an order that fits the order in each list."""
+    """Return each column once; columns of one list keep their order."""
     columns: list[str] = []
     for column_list in column_lists:
         index = len(columns)

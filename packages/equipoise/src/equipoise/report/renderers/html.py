@@ -22,7 +22,7 @@ from equipoise.shared.safe_text import visible_lines
 from equipoise.shared.theme import configuration
 
 MAX_FLAME_GRAPH_BYTES = 750_000
-"""Maximum size of a flame graph in a page, because a page should be small enough to send."""
+"""Maximum size of a flame graph in a page; a page must be small enough to send."""
 _TEMPLATES_FOLDER = Path(__file__).parent.parent / "templates"
 _SCRIPTS = ("tables.js", "page.js", "download.js")
 
@@ -57,7 +57,7 @@ def page(documents: Sequence[Document]) -> str:
     }
 
     def with_visible_characters(value: object) -> object:
-        """Make control characters visible, because some of them reverse the text around them."""
+        """Make control characters visible, because some characters reverse the text around them."""
         is_text = isinstance(value, str) and not isinstance(value, Markup)
         return unbroken(visible_lines(str(value))) if is_text else value
 
@@ -66,7 +66,7 @@ def page(documents: Sequence[Document]) -> str:
         return escape(visible_lines(command))
 
     def label(name: str, anchor: str) -> str:
-        """Return a name for screen readers that is unique on a page with several campaigns."""
+        """Return a unique name for screen readers; a page may have several campaigns."""
         is_shared = len(documents) > 1
         return f"{name}, campaign {anchor.removeprefix('run-')}" if is_shared else name
 
@@ -81,7 +81,7 @@ def page(documents: Sequence[Document]) -> str:
     environment.filters |= {"typed": typed, "label": label}
     text = environment.get_template("page.html.jinja").render(
         documents=documents_with_anchors,
-        # These are our own files, or escaped by script_json; all other values are autoescaped.
+        # These are our files, or text from `script_json`; Jinja escapes all other values.
         style=Markup((_TEMPLATES_FOLDER / "page.css").read_text(encoding="utf-8")),
         library=Markup(library),
         script=Markup(script),
@@ -103,14 +103,14 @@ def _with_visible_texts(value: Any) -> Any:
 
 
 class Chart(Struct, frozen=True):
-    """Chart without its data tables, which ``tables.js`` adds again."""
+    """Chart without data tables; on the page, ``tables.js`` adds the tables again."""
 
     anchor: str
     """Id of the chart's element on the page."""
     specification: dict[str, Any]
-    """Vega-Lite specification with the names of the tables, but without their rows."""
+    """Vega-Lite specification with names of tables, but without rows."""
     tables: dict[str, dict[str, Any]]
-    """Tables by name. A name is a hash of the content, so two charts can share a table."""
+    """Tables by name. The name is a hash of the content, so charts can share a table."""
     rows: int
     """Number of rows of all tables."""
 
@@ -125,7 +125,6 @@ class FigureView(Struct, frozen=True):
     description: str
     height: int
     on_paper: bool
-    """Whether the figure is printed."""
 
 
 class DrawnFigures(Struct, frozen=True):
@@ -146,7 +145,7 @@ class FlameGraphView(Struct, frozen=True):
 
 
 def chart_without_tables(anchor: str, specification: dict[str, Any]) -> Chart:
-    """Separate the tables from a Vega-Lite specification; set the chart's width to the page's."""
+    """Separate the tables from a Vega-Lite specification; give the chart the page's width."""
     tables = specification.get("datasets", {})
     other_fields = {key: value for key, value in specification.items() if key != "datasets"}
     return Chart(
@@ -161,7 +160,7 @@ def columns_of_rows(rows: list[dict[str, Any]]) -> dict[str, Any]:
     """Turn rows into columns, which need a third of the bytes.
 
     A column of numbers is a list. A column of texts is ``{"levels": […], "codes": […]}``: the
-    distinct texts, and for each row the index of its text. A missing value becomes null.
+    distinct texts, and the index of the text in each row. A missing value becomes null.
     """
     names = dict.fromkeys(name for row in rows for name in row)
     return {
@@ -223,6 +222,6 @@ def _figure_view(figure: Figure, anchor: str, charts: list[Chart], *, on_paper: 
 
 
 def _page_script() -> str:
-    """Return the script of the page: its files in one function, so that they share a scope."""
+    """Return the script of the page: all script files inside one function."""
     scripts = [(_TEMPLATES_FOLDER / name).read_text(encoding="utf-8") for name in _SCRIPTS]
     return "\n".join(['(() => {\n"use strict";', *scripts, "})();"])

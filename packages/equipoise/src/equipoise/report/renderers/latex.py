@@ -43,7 +43,7 @@ _ESCAPES = str.maketrans(
         "|": r"\textbar{}",
         "`": r"\textasciigrave{}",
         '"': r"\char34{}",
-        # At the beginning of a row, LaTeX would read these as options of the row's end.
+        # At the beginning of a row, LaTeX would read these characters as options of the line break.
         "[": "{[}",
         "]": "{]}",
         "*": "{*}",
@@ -56,14 +56,14 @@ _ESCAPES = str.maketrans(
     }
 )
 _LIGATURE = re.compile(r"([-',])(?=\1)")
-"""First of two equal characters that LaTeX joins into one: a dash or a quotation mark."""
+"""First of two equal characters that LaTeX would join: hyphens or quotation marks."""
 
 
 def to_latex(document: Document) -> str:
     """Return the tables of a document as LaTeX; the preamble needs the package booktabs.
 
     The caption of the first table is the answer. All other texts are below the last table. Letters
-    of other scripts than Latin need LuaLaTeX or XeLaTeX, and a font that has these letters.
+    that are not Latin need LuaLaTeX or XeLaTeX, and a font with these letters.
     """
     parts = tuple(_without_sections(parts_in(document.parts, "text")))
     tables = [part for part in parts if isinstance(part, Table)]
@@ -84,7 +84,7 @@ def text(plain_text: str) -> str:
 
 
 def _without_sections(parts: Iterable[Part]) -> Iterator[Part]:
-    """Yield parts without their sections; a table without a title gets the title of its section."""
+    """Yield the parts inside sections; a table without a title gets the title of the section."""
     for part in parts:
         if not isinstance(part, Section):
             yield part

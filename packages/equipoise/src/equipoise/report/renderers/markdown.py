@@ -33,25 +33,23 @@ from equipoise.shared.spelling import option
 _SPECIAL_CHARACTER = re.compile(r"[\\`*_{}\[\]|~$]")
 """Character with a meaning in CommonMark, tables, strikethrough or formulae."""
 _SPECIAL_BEGINNING = re.compile(r"^(\d*)([#+=.)/:-])")
-"""Beginning of a line that would be a heading, a list, or a command to GitLab (``/merge``) or
-GitHub (``::error::``)."""
+"""Beginning of a line that is a heading, a list, or a command to GitLab (``/merge``) or GitHub
+(``::error::``)."""
 _REFERENCE = re.compile(
     r"(?<=[@#!])(?=\w)|(?<=:)(?=[a-z+-][\w+-]*:|//)|(?<=\bwww)(?=\.)|(?<=\bGH)(?=-\d)",
     re.IGNORECASE,
 )
-"""Position in a text that GitHub or GitLab would turn into a link or a sign.
-
-For example: @name, #12, !12, :sign:, http://, www., GH-12.
-"""
+"""Position of a text that GitHub or GitLab would turn into a link or a sign, such as @name, #12,
+!12, :sign:, http://, www., GH-12."""
 _EMPTY_COMMENT = "<!-- -->"
 """Invisible text that prevents a link."""
 
 FigureWriter = Callable[[Figures], Iterable[tuple[str, str]]]
-"""Function that draws figures into files next to the text; it yields their titles and names."""
+"""Function that draws figures into files; it yields the title and the file name of each figure."""
 
 
 def write_no_figures(figures: Figures) -> Iterable[tuple[str, str]]:
-    """Draw nothing, for a text without files next to it."""
+    """Draw nothing, for a text without figures."""
     return ()
 
 
@@ -73,7 +71,7 @@ def line(plain_text: str) -> str:
 
 
 def code_block(*lines: str) -> str:
-    """Return lines as a block of code, whose fence is longer than any backticks in the lines."""
+    """Return lines as a block of code. The fence is longer than any backticks in the lines."""
     content = "\n".join(map(visible, lines))
     longest_run = max(map(len, re.findall("`+", content)), default=0)
     fence = "`" * max(3, longest_run + 1)

@@ -38,7 +38,7 @@ def to_html(document: Document) -> str:
 
 
 def with_picture(document: Document, draw: Callable[[], altair.LayerChart | None]) -> MimeBundle:
-    """Return the formats that a notebook may choose from: HTML with a chart, and the chart."""
+    """Return two formats for a notebook: HTML with a chart, and the chart alone."""
     return html.with_picture(to_html(document), draw)
 
 

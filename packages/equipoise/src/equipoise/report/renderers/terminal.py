@@ -55,29 +55,27 @@ STYLES = {
     "weakens": "yellow",
     "lacks": "dim",
 }
-"""Style of rich for each style of a text, verdict, status, and severity of a warning."""
+"""Styles of rich, by style of a text, verdict, status, or severity of a warning."""
 BARS = " ▁▂▃▄▅▆▇█"
 """Characters for the bars of a histogram, from the lowest to the highest."""
 _ADJACENT_PARTS = ((Paragraph, Bullets, Facts), (Warnings,))
-"""Groups of parts: no empty line is between two parts of the same group."""
+"""Groups of types of parts; no empty line separates two parts of one group."""
 _UNLIMITED_WIDTH = 10_000
-"""Width of a console that breaks no line and shortens no cell."""
 _INDENT = 2
 _NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
 _PLACEHOLDER = "\ue000"
-"""Letter that replaces a no-break space while rich breaks lines: rich would break there, too."""
+"""Letter that replaces a no-break space while rich breaks lines, because rich breaks there."""
 _INTERVAL_PATTERN = re.compile(r"\d.* to .*\d")
 """Text with two ends, such as ``1.2 ms to 1.4 ms``."""
 
 
 class _Layout(Struct, frozen=True):
-    """Widths of the parts of a table."""
+    """Widths of names and histograms in a table."""
 
     name_width: int
     bin_count: int
-    """Number of bins of a histogram."""
     has_ends: bool
-    """Whether the smallest and the largest value are next to a histogram."""
+    """Whether a histogram has the smallest and the largest value at its ends."""
 
 
 _LAYOUTS = (
@@ -91,7 +89,7 @@ _MIN_NAME_WIDTH = 8
 
 
 class _FittedTable(Struct, frozen=True):
-    """Columns of a table that fit the terminal, and their layout."""
+    """Table with fewer columns, and a layout, for a narrow terminal."""
 
     columns: Sequence[Column]
     rows: Sequence[Sequence[Cell]]
@@ -99,14 +97,14 @@ class _FittedTable(Struct, frozen=True):
 
 
 def print_document(document: Document, *, color: bool, form: Form = "screen") -> None:
-    """Print a document to stdout; ``form`` is ``screen`` or ``verbose``."""
+    """Print a document to stdout; ``form`` is ``verbose`` with ``--verbose``, else ``screen``."""
     print_to(console_for(color), parts_in(document.parts, form))
 
 
 def print_parts(
     parts: Iterable[Part], *, color: bool, stderr: bool = False, form: Form = "screen"
 ) -> None:
-    """Print parts of a document to stdout or stderr; ``form`` is ``screen`` or ``verbose``."""
+    """Print parts of a document to stdout or stderr, as `print_document` does."""
     print_to(console_for(color, stderr=stderr), parts_in(parts, form))
 
 
@@ -127,7 +125,7 @@ def console_for(color: bool, *, stderr: bool = False) -> Console:
     """Return a console that prints plain text to stdout or stderr."""
     plain_settings: dict[str, Any] = {"highlight": False, "markup": False, "emoji": False}
     console = Console(no_color=not color, stderr=stderr, **plain_settings)
-    # With FORCE_COLOR, rich treats a pipe as a terminal of 80 columns, but a pipe has no width.
+    # With FORCE_COLOR, rich assumes that a pipe has 80 columns.
     if not console.file.isatty():
         console.width = _UNLIMITED_WIDTH
     return console
@@ -163,7 +161,7 @@ def _print_part(console: Console, part: Part) -> None:
         case Table():
             _print_table(console, part)
         case Paragraph():
-            # `visible` would escape the line ends, so each line is printed alone.
+            # Print each line alone, because `visible` escapes line ends.
             for line in part.text.split("\n"):
                 _print_prose(console, Text(visible(line), STYLES.get(part.style, "")))
         case Bullets():
@@ -209,7 +207,7 @@ def _print_claim(console: Console, claim: Claim) -> None:
 
 
 def _print_prose(console: Console, text: Text, indent: int = 0) -> None:
-    """Print text in lines that fit the console, without a break between a number and its unit."""
+    """Print text in lines that fit the console; a number and its unit stay together."""
     text.plain = unbroken(text.plain).replace(_NO_BREAK_SPACE, _PLACEHOLDER)
     for line in text.wrap(console, max(console.width - indent, 1)):
         line.plain = line.plain.replace(_PLACEHOLDER, " ")
@@ -231,7 +229,7 @@ def _print_warnings(console: Console, part: Warnings) -> None:
         badge = (f"{part.badge}: ", STYLES[part.badge])
         _print_prose(console, Text.assemble(badge, visible(warning.summary)))
         if warning.hint:
-            # A hint may have a command to copy, so its line is not broken.
+            # Do not break the line, because a reader may copy a command in the hint.
             console.print(Text(f"  hint: {visible(warning.hint)}"), soft_wrap=True)
     _print_hidden_count(console, part.hidden_count)
 
@@ -250,9 +248,10 @@ def _print_table(console: Console, table: Table) -> None:
         console.print(Text(visible(table.title), style="bold"))
     shown_count = table.max_rows or len(table.rows)
     rows = table.rows[:shown_count]
+    unlimited = console.options.update(max_width=_UNLIMITED_WIDTH)
+    # If no version of the table fits, print the last and narrowest version.
     for fitted_table in _fitted_tables(columns, rows):
         rich_table = _rich_table(fitted_table)
-        unlimited = console.options.update(max_width=_UNLIMITED_WIDTH)
         if console.measure(rich_table, options=unlimited).maximum <= console.width:
             break
     console.print(rich_table)
@@ -267,17 +266,17 @@ def _print_table(console: Console, table: Table) -> None:
 def _fitted_tables(
     columns: Sequence[Column], rows: Sequence[Sequence[Cell]]
 ) -> Iterator[_FittedTable]:
-    """Yield narrower and narrower versions of a table; columns with intervals are kept longest."""
+    """Yield versions of a table, the widest first; columns with intervals are dropped last."""
     has_histogram = any(isinstance(cell, Histogram) for row in rows for cell in row)
     layouts = _LAYOUTS if has_histogram else _LAYOUTS[:1]
     for layout in layouts:
         yield _FittedTable(columns, rows, layout)
     indexes = range(len(columns))
     interval_indexes = [index for index in indexes if _has_interval(columns, rows, index)]
-    # rich breaks the cells of a `words` column into lines, so such a table always fits.
+    # rich breaks the cells of a `words` column into lines, so a table with such a column fits.
     if not interval_indexes or any(column.kind == "words" for column in columns):
         return
-    # The names, the intervals, and the estimates to the left of the intervals.
+    # Keep the names, the intervals, and the estimates to the left of the intervals.
     needed_indexes = {0, *interval_indexes, *(index - 1 for index in interval_indexes)}
     kept_indexes = list(indexes)
     for index in reversed(indexes):
@@ -286,7 +285,7 @@ def _fitted_tables(
             yield _with_columns(columns, rows, kept_indexes, layouts[-1])
     narrow_layout = replace(layouts[-1], name_width=_MIN_NAME_WIDTH)
     yield _with_columns(columns, rows, kept_indexes, narrow_layout)
-    # Drop intervals rather than the names of the rows.
+    # If necessary, drop intervals, but not the names of the rows.
     for last_index in reversed(interval_indexes[:-1]):
         left_indexes = [index for index in kept_indexes if index <= last_index]
         yield _with_columns(columns, rows, left_indexes, narrow_layout)
@@ -325,7 +324,7 @@ def _rich_table(fitted: _FittedTable) -> RichTable:
     for row in fitted.rows:
         cells = [_cell_text(cell, fitted.layout) for cell in row]
         for column, cell in zip(fitted.columns, cells, strict=False):
-            # If the column had this setting, rich would also shorten run ids in other columns.
+            # Set this for cells: for a column, rich would also shorten run ids in other columns.
             cell.no_wrap = column.kind != "words"
         table.add_row(*cells)
     return table
