@@ -27,8 +27,8 @@ impl Points {
     }
 }
 
-/// Returns a point for each row: x~ F. x~ are the standardised covariates of the row, and F is a
-/// factor of the weight matrix W of the metric: F F' = W.
+/// Returns the point x~ F of each row, with its standardised covariates x~. F F' = W is the weight
+/// matrix of the metric.
 pub fn embed(problem: &Problem) -> Points {
     let columns = problem.columns;
     let standardised = standardise(problem);
@@ -76,7 +76,7 @@ fn standardise(problem: &Problem) -> Vec<f64> {
     let squares = column_sums(problem, &standardised, &means, |value, mean| {
         (value - mean).powi(2)
     });
-    // R raises the variance of a column with tiny values, whose squares add up to very little.
+    // R raises the variance of a column whose squares have a very small sum.
     let raw_squares = match problem.rules {
         Rules::Correct => vec![R_TOLERANCE; columns],
         Rules::AsInR => column_sums(problem, &standardised, &means, |value, _| value * value),
@@ -196,7 +196,7 @@ fn inverse_covariance(problem: &Problem, standardised: &[f64]) -> Vec<f64> {
     let mut covariance = vec![0.0; columns * columns];
     let mut total = 0.0;
     for (row, values) in standardised.chunks_exact(columns).enumerate() {
-        // R centres with the weights, but sums without them.
+        // R subtracts the weighted mean, but sums without weights.
         let weight = match problem.rules {
             Rules::Correct => problem.weight(row),
             Rules::AsInR => 1.0,
@@ -226,7 +226,7 @@ fn inverse_covariance(problem: &Problem, standardised: &[f64]) -> Vec<f64> {
     inverse
 }
 
-/// Returns F' for F F' = W, one axis after another, without axes of weight 0.
+/// Returns F' with F F' = W, one axis after another, without axes of weight 0.
 fn factor(matrix: &[f64], columns: usize) -> Vec<f64> {
     let decomposition = eigen(matrix, columns);
     let axes = decomposition.above(NEGLIGIBLE_FRACTION);

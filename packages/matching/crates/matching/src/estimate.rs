@@ -16,7 +16,7 @@ pub struct Sample<'a> {
     pub weights: &'a [f64],
     /// The units whose effect is estimated.
     pub estimand: Estimand,
-    /// What to compute where R differs from the correct answer.
+    /// Whether to compute the correct answer or R's, where these differ.
     pub rules: Rules,
     /// Covariates of the bias adjustment, row after row, and their number; `None` to skip it.
     pub covariates: Option<(&'a [f64], usize)>,
@@ -41,12 +41,12 @@ pub struct Estimate {
     pub conditional_error: f64,
 }
 
-/// How often each unit is the match of other units, by the weights of the pairs.
+/// Weights with which each unit is the match of other units.
 struct MatchCounts {
     /// K of Abadie and Imbens: the total weight of the pairs in which a unit is the match.
     total: Vec<f64>,
-    /// K' of Abadie and Imbens: the sum over these pairs of the squared weight, each divided by the
-    /// weight of the matched unit.
+    /// K' of Abadie and Imbens: Σ w² / v over these pairs, with the weight w of the pair and the
+    /// weight v of the other unit.
     squares: Vec<f64>,
 }
 
@@ -94,7 +94,7 @@ impl Sample<'_> {
         match_counts
     }
 
-    /// Returns the sign with which the outcome of a matched unit enters the effect.
+    /// Returns the sign with which the outcome of the unit `query` enters the effect.
     fn sign(&self, query: usize) -> f64 {
         if self.treated[query] { 1.0 } else { -1.0 }
     }
@@ -107,8 +107,8 @@ impl Sample<'_> {
         pairs.iter().map(difference).collect()
     }
 
-    /// Returns the differences after the bias adjustment: the outcome of each match is predicted
-    /// for the covariates of its unit, with the slopes of the match's arm.
+    /// Returns the differences after the bias adjustment. The slopes of the outcome in the match's
+    /// arm move the outcome of the match to the covariates of the unit that it was found for.
     fn adjusted(&self, pairs: &Pairs, raw: &[f64], match_counts: &MatchCounts) -> Vec<f64> {
         let Some((covariates, columns)) = self.covariates else {
             return raw.to_vec();

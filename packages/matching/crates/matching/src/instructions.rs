@@ -128,7 +128,7 @@ macro_rules! arithmetic {
 pub struct WideAvx512([__m512d; 2]);
 
 #[cfg(target_arch = "x86_64")]
-#[allow(clippy::inline_always)] // Otherwise it would not use the caller's instructions.
+#[allow(clippy::inline_always)] // Only inlined code uses the caller's instructions.
 impl Wide for WideAvx512 {
     #[inline(always)]
     unsafe fn splat(value: f64) -> Self {
@@ -175,7 +175,7 @@ impl Wide for WideAvx512 {
 pub struct WideAvx2([__m256d; 4]);
 
 #[cfg(target_arch = "x86_64")]
-#[allow(clippy::inline_always)] // Otherwise it would not use the caller's instructions.
+#[allow(clippy::inline_always)] // Only inlined code uses the caller's instructions.
 impl Wide for WideAvx2 {
     #[inline(always)]
     unsafe fn splat(value: f64) -> Self {
@@ -225,7 +225,7 @@ impl Wide for WideAvx2 {
 #[derive(Clone, Copy)]
 pub struct WidePortable([f64; LANES]);
 
-#[allow(clippy::inline_always)] // For the same reason as above.
+#[allow(clippy::inline_always)] // Only inlined code uses the caller's instructions.
 impl Wide for WidePortable {
     #[inline(always)]
     unsafe fn splat(value: f64) -> Self {

@@ -14,9 +14,9 @@ pub struct Query<'a> {
     pub coordinates: &'a [f64],
     /// For each column with a caliper: the value of the point, and the caliper.
     pub calipers: Vec<(f64, f64)>,
-    /// Total weight of the neighbours to find. If every point weighs 1, it is their number.
+    /// Total weight of the neighbours to find; with weights of 1, the number of neighbours.
     pub needed_weight: f64,
-    /// Largest difference of the squared distances of the last needed neighbour and its ties.
+    /// Largest difference between the squared distances of the last needed neighbour and of a tie.
     pub tolerance: f64,
     /// Points with a given squared distance.
     pub fixed_distances: Vec<(usize, f64)>,
@@ -41,7 +41,7 @@ pub struct SearchResult {
     pub searched_blocks: usize,
     /// Number of nodes of the tree that were searched.
     pub searched_nodes: usize,
-    /// A neighbour that has the needed weight alone; if `None`, all of `nearest` are needed.
+    /// A neighbour that has the needed weight alone; `None` if all of `nearest` are needed.
     single: Option<NearPoint>,
     /// The nearest points that are needed for the weight, the furthest first.
     nearest: BinaryHeap<NearPoint>,
@@ -98,7 +98,7 @@ impl SearchResult {
     }
 
     /// Adds the points of a block that are marked in `near` and may be neighbours.
-    #[inline(never)] // Rare, and the caller needs its registers.
+    #[inline(never)] // The call is rare, and inlined code would use the caller's registers.
     pub fn add_block(
         &mut self,
         pool: &Pool,

@@ -1,7 +1,7 @@
 //! Random numbers of a unit, which depend only on the seed and the unit.
 //!
-//! So results do not depend on the number of threads, nor on the order of their work. The generator
-//! is `SplitMix64` (Steele, Lea and Flood 2014, OOPSLA).
+//! So results depend neither on the number of threads nor on the order of work. The generator is
+//! `SplitMix64` (Steele, Lea and Flood 2014, OOPSLA).
 
 use equipoise_random::GOLDEN;
 pub use equipoise_random::mix;

@@ -190,8 +190,8 @@ fn divide(
     divide(input, high, groups - groups / 2, keys, sizes);
 }
 
-/// Returns the axis along which to divide the points. If a column is over 2 calipers wide, the axis
-/// is the column that is widest in calipers; otherwise, it is the widest coordinate.
+/// Returns the axis along which to divide the points. If columns are over 2 calipers wide, the axis
+/// is the widest of these in calipers. Otherwise, it is the widest coordinate.
 fn axis_to_divide(input: &TreeInput<'_>, order: &[u32]) -> usize {
     let ranges = ranges_of(input, order);
     let extent = |axis: usize| ranges[axis].1 - ranges[axis].0;

@@ -7,14 +7,14 @@ use crate::parallel::{Progress, parallel_map};
 use crate::pool::Pool;
 use crate::problem::Pairs;
 
-/// Number of units for which all threads search together, among the units that are then free.
+/// Number of units of a round. All threads search together for the units of a round.
 const UNITS_PER_ROUND: usize = 8 * QUERY_CHUNK;
 
 impl Matcher {
     /// Returns the pairs of matching without replacement; `None` if `progress` stops the search.
     ///
-    /// All threads search for some units together. If an earlier unit of the round takes a
-    /// neighbour of a later unit, the later unit is searched again.
+    /// If an earlier unit of a round takes a neighbour of a later unit, the search for the later
+    /// unit is repeated.
     pub(crate) fn pairs_without_replacement(&self, progress: &Progress<'_>) -> Option<Pairs> {
         let mut pairs = Pairs::default();
         let mut free = vec![true; self.problem.rows()];

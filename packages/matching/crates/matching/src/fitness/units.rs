@@ -20,7 +20,6 @@ pub struct Units {
     pub point_of_row: Vec<u32>,
     /// Standardised covariates, point after point.
     pub standard: Vec<f64>,
-    /// Number of covariates.
     pub columns: usize,
 }
 
