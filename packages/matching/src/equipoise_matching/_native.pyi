@@ -1,4 +1,4 @@
-"""The native part (packages/matching/crates/python): typed options and arrays in, results out."""
+"""The native part (packages/matching/crates/python)."""
 
 from collections.abc import Callable
 from typing import final
@@ -36,7 +36,7 @@ class GenoudSearch:
         """Take the polished points (rows, nvars) and their values (rows, criteria)."""
 
     def tell_gradient(self, is_small: bool) -> None:
-        """Take whether the gradient at the point is small."""
+        """Take the answer whether the gradient at the point is small."""
 
     @property
     def generation_limit(self) -> int: ...
@@ -117,7 +117,7 @@ class Matcher:
     def variances(self, pairs: Pairs, neighbors: float) -> NDArray[np.float64]:
         """Return the variance of the outcome of each unit in a pair, from its nearest neighbours.
 
-        The neighbours are of the same arm. Without them, and in no pair, the variance is NaN.
+        Neighbours are of the same arm. The variance is NaN without a neighbour or a pair.
         """
 
 def match_strata(

@@ -258,7 +258,7 @@ def group_density(variable: str, before: Groups, after: Groups | None) -> alt.La
     rows: Rows = []
     for sign, groups in sides:
         for name, group in zip(_GROUPS, groups, strict=True):
-            # Values become shares of the axis, because squares of very large values would overflow.
+            # Values become shares of the axis, because squares of large values would overflow.
             curve = density((group.values - begin) / width, 0.0, 1.0, group.weights)
             if curve is None:
                 return None

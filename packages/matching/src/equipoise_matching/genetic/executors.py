@@ -1,8 +1,8 @@
 """Evaluate a population of candidates in this process, in a pool or on a Dask cluster.
 
-The population is split into batches. The values of a candidate depend only on its parameters. So
-the answer is the same, to the last bit, for every size of the batches and every number of workers.
-Workers receive the data once. If a worker is lost, another worker repeats its batch.
+The population is split into batches. The answer does not depend on the size of the batches or the
+number of workers. Workers receive the data once. If a worker is lost, another worker repeats the
+batch.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
 MAX_FAILURES = 3
-"""Number of failures of a pool or a scheduler with the same candidates that end a search."""
+"""Number of failures with the same candidates after which a search ends."""
 WORKER_TIMEOUT_S = 30.0
 """Seconds to wait for the first worker of a cluster."""
 
@@ -64,8 +64,8 @@ class BatchEvaluator(AbstractContextManager["BatchEvaluator"]):
     evaluate
         Function of candidates (candidates, n) that returns their values, shape (candidates,
         criteria) or (candidates,). Each row must depend only on its own candidate. For other
-        processes, the function is pickled once, and each worker keeps a copy. So it should build
-        expensive parts at its first call, and leave them out of the pickle.
+        processes, the function is pickled once, and each worker keeps a copy. So the function
+        should build expensive parts at its first call, and leave them out of the pickle.
     executor
         ``None`` for one call in this process, a ``dask.distributed.Client``, or any object with
         ``submit`` as in ``concurrent.futures``.
@@ -144,15 +144,15 @@ class Local:
         return [*self._executor.map(self._evaluate, batches)]
 
     def close(self) -> None:
-        """Do nothing: this object owns no pool and no data."""
+        """Do nothing, because this object owns no pool and no data."""
 
 
 class Pool:
     """Evaluation by an executor with ``submit``, whose workers may be other processes.
 
-    Such an executor cannot send data to each of its workers. So the first batches, as many as there
-    are workers, carry the evaluator, and later batches carry a reference to it. A worker without
-    the evaluator reports this, and its batch is sent again with the evaluator.
+    Such an executor cannot send data to each of its workers. So the first batches carry the
+    evaluator, as many as there are workers. Later batches carry a reference to the evaluator. If a
+    worker lacks the evaluator, its batch is sent again with the evaluator.
     """
 
     def __init__(self, payload: Payload, executor: Any) -> None:
@@ -239,7 +239,7 @@ class DaskClient:
     """The workers of a Dask client, which the caller owns; errors name the cluster."""
 
     lost_work = "the search"
-    """Name of the work, for the hint to start it again after the scheduler was lost."""
+    """Name of the work in the hint to start the work again after the scheduler was lost."""
 
     def __init__(self, client: Client) -> None:
         self._client: Any = client  # Dask types half of its methods.
@@ -290,9 +290,9 @@ class DaskClient:
 class Cluster(DaskClient):
     """Evaluation by the workers of a connected client.
 
-    All workers receive the evaluator once. A worker that joins later gets the evaluator from
-    another worker. The scheduler repeats the batches of a lost worker. If the scheduler gives a
-    batch up, the batch is submitted again.
+    All workers receive the evaluator once. A later worker gets the evaluator from another worker.
+    The scheduler repeats the batches of a lost worker. If the scheduler gives up, this object
+    submits the batch again.
     """
 
     def __init__(self, payload: Payload, client: Client) -> None:

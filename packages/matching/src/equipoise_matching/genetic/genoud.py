@@ -1,7 +1,8 @@
 """Optimise a function by a genetic search that uses derivatives.
 
-Mebane & Sekhon (2011, JSS 42(11)); the operators, and where R's package rgenoud differs:
-docs/methods/genetic-matching.md.
+The method is by Mebane & Sekhon (2011, JSS 42(11)). docs/methods/genetic-matching.md has the
+operators, and the differences from R's package rgenoud. ``fn``, ``nvars`` and ``par`` have R's
+names.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ def genoud(
     wait_generations
         The search ends after more than this number of generations without improvement.
     hard_generation_limit
-        If false, the limit doubles as long as the search improved within ``wait_generations``.
+        If false, the limit doubles whenever the search improved within ``wait_generations``.
     bounds
         Shape (nvars, 2), lower and upper bounds; by default -10 and 10.
     boundary_enforcement
@@ -108,25 +109,26 @@ def genoud(
         Function that returns the gradient of ``fn``, shape (nvars,), at a point; ``None`` to use
         differences.
     gradient_check
-        Whether generations without improvement count only if every component of the gradient is
-        within ``solution_tolerance``.
+        If true, a generation without improvement counts towards ``wait_generations`` only if no
+        component of the gradient exceeds ``solution_tolerance``.
     bfgs, burn_in
-        Whether BFGS polishes the best of each generation; number of generations before the first.
+        Whether BFGS polishes the best candidate of each generation, and how many generations pass
+        before the first polishing.
     operators
         Nine weights P1 to P9; by default, the first eight are equal and the ninth is 0.
         P1 keeps the best (cloning). P2 draws one parameter between its bounds (uniform mutation).
-        P3 sets one parameter to a bound. P4 moves one parameter towards a bound by (1 - t/T)^6 u,
-        with the generation t, the largest number of generations T and u uniform; P7 moves every
-        parameter in this way. P5 makes a convex combination of max(2, nvars) parents (polytope
-        crossover). P6 swaps the parameters of two parents after a cut, except a tenth. P8 goes
-        beyond the better of two parents, on the line from the worse parent (heuristic crossover).
-        P9 takes a point between a parent and its polished point (local-minimum crossover).
+        P3 sets one parameter to a bound. P4 moves one parameter towards a bound, by a random part
+        of the way; the part shrinks over the generations. P7 moves every parameter in this way. P5
+        averages several parents with random weights (polytope crossover). P6 averages two parents
+        with the weights 0.1 and 0.9, from a random parameter on (simple crossover). P8 goes beyond
+        the better of two parents, on the line from the worse parent (heuristic crossover). P9 takes
+        a point between a parent and its polished point (local-minimum crossover).
     p9mix
         Weight of the polished point in operator 9; ``None`` to draw it each time.
     solution_tolerance
         Smallest improvement that counts.
     memory
-        Whether values are remembered, so that no point is evaluated twice.
+        Whether the search remembers values, so that it evaluates no point twice.
     vectorized
         Whether ``fn`` takes many points at once, shape (batch, nvars), and returns values of shape
         (batch,) or (batch, criteria).
@@ -176,7 +178,7 @@ def genoud(
         return GenoudResult(
             value=float(result.value[0]) if lexical is False else result.value,
             par=result.par,
-            gradients=None if polisher is None else polisher.gradient(result.par),
+            gradient=None if polisher is None else polisher.gradient(result.par),
             generations=result.generations,
             peak_generation=result.peak_generation,
             population=result.population,
@@ -198,7 +200,7 @@ class GenoudResult:
         The best value of the function; shape (criteria,) for a lexical search.
     par
         Shape (nvars,): the parameters of the best candidate.
-    gradients
+    gradient
         Shape (nvars,): the gradient at ``par``; ``None`` for integer and lexical searches, and
         without ``bfgs`` or ``gradient``.
     generations
@@ -221,7 +223,7 @@ class GenoudResult:
 
     value: float | Floats
     par: Floats
-    gradients: Floats | None
+    gradient: Floats | None
     generations: int
     peak_generation: int
     population: int
@@ -246,7 +248,7 @@ class GenoudResult:
             return [
                 ("Value", value),
                 ("Parameters", str(self.par)),
-                ("Gradients", "none" if self.gradients is None else str(self.gradients)),
+                ("Gradients", "none" if self.gradient is None else str(self.gradient)),
                 ("Generations", f"{self.generations}, the peak at {self.peak_generation}"),
                 ("Stopped by", self.stopped_because),
                 ("Evaluations", f"{self.evaluations:,}"),

@@ -1,4 +1,4 @@
-"""Run a search: the native engine makes points, and an evaluator returns their values."""
+"""Run a search: the native engine makes points, and an evaluator computes the values there."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Generation:
     median
         First criterion of the candidate in the middle of the order.
     evaluations
-        Number of points evaluated so far, not counting those of the local optimiser.
+        Number of points evaluated so far, without the points of the local optimiser.
     """
 
     number: int
@@ -95,8 +95,8 @@ def search(
 
     The same options and seed, and the same values, give the same answer on any evaluator.
 
-    Raise `UnusableInput` if the options cannot be combined, values are NaN or differ in number, or
-    ``polish`` or ``gradient`` is needed but missing.
+    Raise `UnusableInput` if options cannot be combined, or ``polish`` or ``gradient`` is missing.
+    Raise it also if values are NaN or differ in number.
 
     Parameters
     ----------

@@ -1,10 +1,9 @@
 """Find the columns in a formula, and refuse code that a formula may not contain.
 
-formulaic evaluates the Python in a formula, and Python reaches any function through attributes of
-NumPy. So a formula from somebody else could start a program or overwrite a file. A formula may
-therefore contain only arithmetic, transforms and NumPy's elementwise functions. A short formula
-could also need more memory than any machine has. So the sizes of powers of constants, repeated
-texts, splines and interactions are checked before anything is evaluated.
+formulaic evaluates the Python in a formula, so a formula from somebody else could start a program
+or overwrite a file. A formula may therefore contain only arithmetic, transforms and NumPy's
+elementwise functions. A short formula could also need more memory than any machine has. So sizes
+are checked before anything is evaluated.
 """
 
 from __future__ import annotations
@@ -36,11 +35,11 @@ _MAX_INTEGER = 2**63
 _SIZED_TRANSFORMS = frozenset({"bs", "cc", "cr", "cs", "poly", "hashed", "lag"})
 """Transforms with an argument that is a number of columns or rows."""
 _SIZE_ARGUMENTS = frozenset({"df", "degree", "levels", "k"})
-"""Keywords of these arguments."""
+"""Keywords of arguments that are a number of columns or rows."""
 _MAX_POWER = 100
 """Largest power of a sum of terms, as in ``(a + b)**2``."""
 _PRODUCTS = {"*": "crossed", "/": "crossed", "%in%": "crossed", ":": "product", "in": "crossed"}
-"""Operators that multiply terms. ``crossed`` keeps the terms themselves too."""
+"""Operators that multiply terms. ``crossed`` operators also keep the terms themselves."""
 
 _CONSTANT_OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
     ast.Add: operator.add,
@@ -73,8 +72,8 @@ _SIZE_HINT = (
 def columns_in(formula: str, texts: Collection[str] = ()) -> tuple[str, ...]:
     """Return the names of the columns in a formula, each once, without evaluating the formula.
 
-    formulaic's own list has only the part of a name before a dot, and lacks the arguments of some
-    transforms (``scale``, ``poly``). ``texts`` has the names of the columns with texts.
+    formulaic's own list cuts names at a dot, and lacks the arguments of some transforms (``scale``,
+    ``poly``). ``texts`` has the names of the columns with texts.
 
     Raise `UnusableInput` if the formula contains code that is not allowed, or is too large to be
     computed. The error shows this part of the formula.
@@ -254,7 +253,7 @@ def _size_arguments(call: ast.Call) -> Iterator[ast.AST]:
 
 
 def _may_be_text(node: ast.AST, texts: Collection[str]) -> bool:
-    """Return whether a value may be a text or a list, which multiplication repeats."""
+    """Return whether a value may be a text or a list. Multiplication repeats these."""
     match node:
         case ast.Constant(value=str() | bytes()) | ast.List() | ast.Tuple():
             return True

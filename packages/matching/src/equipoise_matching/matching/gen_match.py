@@ -121,7 +121,7 @@ distance_tolerance, r_compatible
     executor
         ``None``, an executor of ``concurrent.futures`` or a ``dask.distributed`` Client. It
         receives the data once, then batches of candidates. If a worker is lost, another worker
-        repeats its batch. The executor stays open.
+        repeats the batch. The executor stays open.
     progress
         Function that receives each finished generation and the largest number of generations.
     """
@@ -208,7 +208,7 @@ class GenMatchResult:
     matches
         The match with these weights, without an outcome.
     generations, peak_generation
-        Number of generations, and the last generation that improved by more than the tolerance.
+        Number of generations; the last generation that improved by more than the tolerance.
     population, evaluations
         Number of candidates in a generation, and number of all evaluated candidates.
     stopped_because
@@ -249,7 +249,7 @@ class GenMatchResult:
     def balance(self, weights: Floats | None = None, *, boot: int = 0, ks: bool = True) -> Balance:
         """Return the balance before matching and after matching with the given weights.
 
-        By default, the weights are the best weights. The balance is about the rows in the search.
+        By default, the weights are the best weights. Only rows of the search are compared.
         """
         units, options = self.problem.problem.units, self.problem.problem.options
         return match_balance(

@@ -78,7 +78,7 @@ def observe(
 
 
 def describe_question(question: Question, versions: Versions, source: str) -> ObservationQuestion:
-    """Return the question as the result has it, with the chosen covariates."""
+    """Return the question for the result, with the chosen covariates."""
     return ObservationQuestion(
         source,
         question.treatment,
@@ -135,7 +135,7 @@ def describe_model(matched_sample: MatchedSample) -> str:
 def _result_without_answer(
     matched_sample: MatchedSample, source: str, warnings: tuple[AnalysisWarning, ...]
 ) -> ObservationResult:
-    """Return the result with everything that a refusal has too."""
+    """Return the result with the fields that both an answer and a refusal have."""
     sample, balanced_match = matched_sample.sample, matched_sample.balanced_match
     question, arms, treated = sample.question, sample.arms, sample.treated
     rows, dropped = int(np.count_nonzero(treated)), len(balanced_match.pairs.dropped_index)

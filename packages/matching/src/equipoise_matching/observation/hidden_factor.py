@@ -4,20 +4,19 @@ A hidden factor is a property of the rows that nobody measured.
 
 The first method is Rosenbaum's bounds for the signed-rank statistic (Rosenbaum 2002, Observational
 Studies, 2nd edition, §4.3). Within a pair, a hidden factor multiplies the odds of being the
-candidate by at most Γ. Without an effect, the chance that a pair's difference is positive then lies
-between 1/(1+Γ) and Γ/(1+Γ), independently of other pairs. So the sum of the ranks of the positive
-differences lies between two sums of independent terms. The p-value of such a sum is exact up to
-``EXACT_PAIRS`` pairs, and from a normal distribution for more. The interval at Γ has the effects
-that neither one-sided test rejects. At Γ = 1 it is Wilcoxon's; scipy has no other of these bounds.
+candidate by at most Γ. Without an effect, the difference of a pair is then positive with a chance
+between 1/(1+Γ) and Γ/(1+Γ). So the sum of the ranks of the positive differences lies between two
+sums of independent terms. The p-value of such a sum is exact up to ``EXACT_PAIRS`` pairs, and from
+a normal distribution for more. The interval at Γ has the effects that neither one-sided test
+rejects.
 
 The second method compares with the strongest observed covariate (Cinelli and Hazlett 2020, JRSS B
-82(1)). In the regression of the outcome Y on the treatment D and the covariates X, a factor Z with
-the partial R²_D and R²_Y moves the estimate by |τ| · sqrt(R²_Y R²_D / (1 − R²_D)) / f. Here f² is
-the partial f² of Y with D (their equation 14, divided by the estimate). The robustness value is the
-value of both R² that removes the whole estimate (equation 20, q = 1). A factor k times as strong as
-a covariate Xⱼ has R²_D = k f²(D, Xⱼ) and R²_Y = η² f²(Y, Xⱼ) (equations 22 and 23 with k_D = k_Y =
-k). statsmodels has the regression, not the robustness value. All partial R² here come from one
-matrix of cross products, so a million rows are read once.
+82(1)). The estimate τ is the slope of the treatment D in the regression of the outcome Y on D and
+the covariates. A hidden factor has the partial R²_D with D and R²_Y with Y. It moves the estimate
+by |τ| · sqrt(R²_Y R²_D / (1 − R²_D)) / f, where f² = R² / (1 − R²) for the partial R² of Y with D
+(equation 14). The robustness value is the value of both R² that moves the estimate to 0 (equation
+20, q = 1). Equations 22 and 23 give R²_D and R²_Y of a factor k times as strong as a covariate. All
+partial R² come from one matrix of cross products, so the rows are read once.
 """
 
 from __future__ import annotations
@@ -80,7 +79,8 @@ def hidden_bias(matched_sample: MatchedSample) -> HiddenBias:
 def _summary(gamma: float | None, number: int, of: str, unit: str, version: str) -> str:
     """Return the sentence on the factor ``gamma`` of the odds that changes the answer.
 
-    ``number`` counts ``of``; ``unit`` is the plural noun for those that have a ``version``.
+    ``number`` is the number of ``of``, such as pairs. ``unit`` is a plural noun for rows or
+    clusters, which can have the ``version`` of the candidate.
     """
     if gamma is None:
         return (
@@ -129,11 +129,10 @@ def gamma_to_change(differences: Floats) -> float | None:
 def cluster_differences(pairs: Pairs, residual: Floats, code: Indices) -> Floats:
     """Return the difference between each candidate cluster and one baseline cluster.
 
-    The rows of a cluster ran a version together, so each candidate cluster gives one difference.
-    It is the mean over the cluster's pairs with one baseline cluster, the one that shares most
-    pairs with it. No baseline cluster is used twice, so the differences are independent.
-    ``residual`` (rows,) is the outcome minus the part that the covariates explain (Rosenbaum 2002,
-    Statistical Science 17(3): ranks of residuals).
+    The difference of a candidate cluster is the mean over its pairs with one baseline cluster. This
+    is the unused baseline cluster with the most such pairs. No baseline cluster is used twice, so
+    the differences are independent. ``residual`` (rows,) is the outcome minus the part that the
+    covariates explain (Rosenbaum 2002, Statistical Science 17(3): ranks of residuals).
     """
     treated_code, control_code = code[pairs.treated_index], code[pairs.control_index]
     differences = residual[pairs.treated_index] - residual[pairs.control_index]
@@ -170,7 +169,7 @@ def _lower_end(differences: Floats, gamma: float) -> float | None:
 def _bisect(
     holds: Callable[[float], bool], low: float, high: float, rounds: int = _BISECTIONS
 ) -> tuple[float, float]:
-    """Return two values, close together: the condition holds at the first, not at the second."""
+    """Return two close values: the condition holds at the first, but not at the second."""
     for _ in range(rounds):
         middle = (low + high) / 2.0
         low, high = (middle, high) if holds(middle) else (low, middle)

@@ -51,7 +51,7 @@ class Question(Struct, frozen=True):
     placebo_period
         Column and value of the rows that the candidate cannot have reached yet.
     mediators
-        Columns that the candidate itself changes, in addition to those known by their names.
+        Columns that the candidate itself changes, in addition to the known ``MEDIATORS``.
     leave_others_out
         Whether to leave out the rows of other versions instead of refusing the log.
     one_unit
@@ -61,7 +61,7 @@ class Question(Struct, frozen=True):
     seed
         Seed of every random draw.
     threads
-        Number of threads, ``None`` for all cores; it never changes the answer.
+        Number of threads, ``None`` for all cores; the answer does not depend on it.
     """
 
     treatment: str

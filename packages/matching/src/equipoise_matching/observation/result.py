@@ -108,7 +108,7 @@ class MatchingSummary(Struct, frozen=True):
     """The method of the match, and the numbers of rows with and without a match."""
 
     method: str
-    """The method of the best balance: the requested method or the genetic search."""
+    """The method with the best balance: the requested method or the genetic search."""
     caliper: float | None
     """Largest distance of a match in standard deviations; ``None`` without a caliper."""
     caliper_on: tuple[str, ...]

@@ -84,12 +84,12 @@ from equipoise_matching.shared.numbers import listed
 from equipoise_matching.shared.spelling import option
 
 MIN_SHARE = 0.5
-"""Smallest share of the candidate's rows with a match at which the analysis gives an answer."""
+"""Smallest share of candidate rows with a match for which the analysis gives an answer."""
 _MAX_LISTED_STRATA = 3
 """Largest number of strata that a message lists."""
 
 Rows = TypeVar("Rows")
-"""Description of the place of a stratum's rows in the log, such as their row numbers."""
+"""What ``read`` of a `StratifiedLog` needs to find a stratum's rows, such as row numbers."""
 ClusterLabel = tuple[str, object]
 """Column and value of a cluster. A cluster has the same label in every stratum."""
 
@@ -153,9 +153,9 @@ class StratumOutcome(Struct, frozen=True):
 class StratifiedLog(Struct, Generic[Rows], frozen=True):
     """A log that is read one stratum at a time.
 
-    The values of ``column`` are the names of the strata. ``rows`` has for each name the place of
-    the stratum's rows, and ``read`` returns the columns at a place. ``versions`` has only the
-    treatment column, with each value once. ``number_of_rows`` is the size of the log, if known.
+    The values of ``column`` are the names of the strata. ``rows`` says for each name where the
+    stratum's rows are, and ``read`` returns their columns. ``versions`` has only the treatment
+    column, with each value once. ``number_of_rows`` is the size of the log, if known.
     """
 
     column: str
@@ -577,7 +577,7 @@ def _few_rows_refusal(
 def _strata_scope_clause(
     outcomes: Sequence[StratumOutcome], matched: int, candidates: int, versions: Versions, unit: str
 ) -> str:
-    """Return the clause on the candidate rows that the answer covers, and why not on others."""
+    """Return the clause on the candidate rows in the answer, with the reasons for other rows."""
     reasons = "; ".join(
         f"{outcome.candidate_rows:,} of {outcome.name}: {outcome.reason}"
         for outcome in outcomes

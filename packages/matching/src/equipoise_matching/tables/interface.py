@@ -105,8 +105,8 @@ def match(
         As for ``equipoise_matching.match``.
     order
         Order in which rows are matched without replacement: by ``"largest"`` or ``"smallest"``
-        propensity score, or as in the ``"data"``. The default with ``propensity`` is ``"largest"``,
-        as in MatchIt; without it, or with ``r_compatible``, ``"data"``.
+        propensity score, or as in the ``"data"``. With ``propensity``, the default is
+        ``"largest"``, as in MatchIt; otherwise, or with ``r_compatible``, it is ``"data"``.
     propensity
         Whether to match on a propensity score of the covariates instead of the covariates.
     pairing
@@ -176,7 +176,7 @@ def match_balance(
     Parameters
     ----------
     table, treatment, covariates, formula, weights, missing
-        As for ``match``. The covariates may be others than those of the match.
+        As for ``match``. The covariates may differ from the covariates of the match.
     match
         Result of ``match`` or ``gen_match`` for the same table; ``None`` without a match.
     estimand, boot, ks, paired, r_compatible, seed, progress
@@ -400,7 +400,7 @@ class Observation(Struct, frozen=True):
 
     @property
     def ratio(self) -> float | None:
-        """Outcome of the candidate divided by that of the baseline; ``None`` without a ratio."""
+        """Outcome of the candidate over the outcome of the baseline; ``None`` without a ratio."""
         return None if self.effect is None else self.effect.ratio
 
     @property

@@ -214,8 +214,8 @@ class TableMatch(Struct, frozen=True, eq=False, dict=True):
     def se(self) -> float | None:
         """Standard error of the effect, which gives ``interval``.
 
-        It is the standard error of Abadie and Imbens (2006). Without replacement, no unit is in two
-        pairs, and it is the standard error for independent pairs.
+        It is the standard error of Abadie and Imbens (2006), or without replacement the standard
+        error for independent pairs.
         """
         return self.pairs.se_standard if self.pairs.se is None else self.pairs.se
 
@@ -259,12 +259,12 @@ class TableMatch(Struct, frozen=True, eq=False, dict=True):
     def matched_frame(self) -> Any:
         """Return the matched data set, as a frame of the library that the table came from.
 
-        A pair is a unit for which matches were sought, with all its matches. It has one row for the
-        unit and one for each match, so a control in three pairs has three rows. After the columns
-        of the table come ``row`` (number in the table, from 0), ``pair`` and ``stratum`` (from 1;
-        strata of ``by``, else of ``exact``) and ``weight``. If the table already has a column of
-        this name, ``match_`` comes before the name. The effect is the weighted mean of the treated
-        units minus the weighted mean of the controls.
+        Here, a pair is a unit for which matches were sought, with all its matches. The unit and
+        each match have a row in the pair, so a control in three pairs has three rows. After the
+        columns of the table come ``row`` (number in the table, from 0), ``pair`` and ``stratum``
+        (from 1; strata of ``by``, else of ``exact``) and ``weight``. If the table already has such
+        a name, ``match_`` comes before it. The effect is the weighted mean of the treated units
+        minus the weighted mean of the controls.
 
         Raise `UnusableInput` if ``r_compatible`` and ``common_support`` are combined, because rows
         are then numbered as in R. Raise it also if the table was not a frame and pandas is not
@@ -394,9 +394,8 @@ def question_of(table: MatchTable, pairing: Pairing, options: Mapping[str, Any])
 def matched_numbers(result: MatchResult, rows: Indices, cells: NDArray[np.int64] | None) -> Columns:
     """Return ``row``, ``pair``, ``stratum`` and ``weight`` of each row of the matched data.
 
-    A pair is a unit for which matches were sought, with all its matches. It has a row for the unit,
-    whose weight is the sum over its matches, followed by a row for each match. So the effect is the
-    weighted mean of the treated units minus the weighted mean of the controls.
+    ``TableMatch.matched_frame`` describes the rows. The weight of a unit is the sum over its
+    matches.
 
     Parameters
     ----------
@@ -436,7 +435,7 @@ def _with_unique_names(added_columns: Columns, columns: Mapping[str, Any]) -> Co
 
 
 def exact_cells(table: MatchTable, pairing: Pairing) -> NDArray[np.int64] | None:
-    """Return the number of the cell of each row, as in ``matched_numbers``, if there is one."""
+    """Return the cell of each row, as in ``matched_numbers``; ``None`` without exact columns."""
     is_exact = np.array(pairing.exact_in(table.covariates.names, table.owners))
     if not is_exact.any():
         return None

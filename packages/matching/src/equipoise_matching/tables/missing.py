@@ -122,7 +122,7 @@ def without_missing(
     rows = np.flatnonzero(is_kept)
     remaining = dict(columns) if is_kept.all() else take_rows(columns, rows)
     for name in gaps:
-        # Truth values with gaps are an array of objects, which a formula would take as texts.
+        # Truth values with gaps are an array of objects. A formula would read these as texts.
         if all(isinstance(value, bool) for value in remaining[name].tolist()):
             remaining[name] = remaining[name].astype(np.bool_)
     indicators: dict[str, Floats] = {}
@@ -139,7 +139,7 @@ def without_missing(
 
 
 def _fill_gaps(column: NDArray[Any], gap: NDArray[np.bool_], name: str) -> NDArray[Any]:
-    """Fill the gaps of texts with ``MISSING_TEXT``, and the gaps of numbers with their mean."""
+    """Fill gaps: in texts with ``MISSING_TEXT``, in numbers with the mean of the column."""
     if holds_text(column):
         filled = column.astype(object)
         filled[gap] = MISSING_TEXT

@@ -81,7 +81,7 @@ class MatchColumns(Struct, frozen=True, kw_only=True):
 
     @property
     def text_columns(self) -> tuple[str, ...]:
-        """Columns to read as text from a CSV file: as numbers, versions 1.1 and 1.10 are equal."""
+        """Columns of a CSV file to read as text: as numbers, versions 1.1 and 1.10 are equal."""
         column, equals, _ = (self.treatment or "").partition("=")
         return (column,) if equals else ()
 
@@ -390,7 +390,7 @@ def _covariates(
         column = columns[owner]
         is_exact_text = owner in exact and holds_text(column)
         if is_exact_text and len(distinct_texts(column, owner)[0]) > MAX_CATEGORIES:
-            # Pairs are equal in this column, so the distances between its codes do not matter.
+            # Pairs are equal in this column, so distances between the codes do not matter.
             parts.append((owner, owner, levels_of(column, owner).astype(np.float64)))
         else:
             indicators = numbers_or_indicators(column, owner)

@@ -38,7 +38,7 @@ def read_columns(table: Any, as_text: Collection[str] = ()) -> Columns:
         A path of a CSV or Parquet file, a frame of pandas, polars or pyarrow, anything else with
         Arrow's ``__arrow_c_stream__``, or a mapping of names to columns.
     as_text
-        Columns of a CSV file to read as text: as numbers, the versions 1.1 and 1.10 are equal.
+        Columns of a CSV file to read as text, such as versions: as numbers, 1.1 and 1.10 are equal.
     """
     if isinstance(table, str | Path):
         return read_file(Path(table), as_text)

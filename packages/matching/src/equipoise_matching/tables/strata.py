@@ -1,9 +1,9 @@
 """Find the strata of Parquet files, and read the rows of one stratum.
 
 A stratum has the rows with one value of a column. A Parquet file is divided into row groups. An
-index of the row groups with rows of each stratum is made once. Names of folders ``column=value``
-and statistics of row groups with a single value give the strata without reading rows. Later, any
-process that has access to the files reads only the row groups of its stratum.
+index is made once: for each stratum, the row groups that have its rows. Where folders are named
+``column=value``, or the statistics of a row group show a single value, no rows are read. Later, any
+process with access to the files reads only the row groups of one stratum.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ _EXACT_TYPES = {"bool": bool, "string": str, "large_string": str} | dict.fromkey
 class FilePart(Struct, frozen=True):
     """The row groups of one file that have rows of a stratum.
 
-    ``size`` (bytes) and the digest of the ``footer``, which describes columns and row groups, show
-    whether a path still has the same file.
+    The ``size`` (bytes) and the digest of the ``footer`` show whether the file has changed. The
+    footer describes columns and row groups.
     """
 
     file: str
@@ -64,7 +64,7 @@ class StratumRows(Struct, frozen=True):
 
 
 class AnotherFile(UnusableInput):
-    """A missing or changed file. The message is the predicate of a host: ``does not see FILE``."""
+    """A missing or changed file. The message follows the name of a host: ``does not see FILE``."""
 
 
 def find_strata(
