@@ -424,7 +424,6 @@ def _largest_differences(rows: Rows, count: int) -> Rows:
 
 
 def _describe_balance(worst: Rows) -> str:
-    """Return a sentence about the worst covariate before matching and at the end of the search."""
     if not worst:
         return "Standardized differences of the covariates along a search; none is finite."
     first, last = worst[0], worst[-1]

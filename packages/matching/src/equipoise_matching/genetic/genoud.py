@@ -238,7 +238,6 @@ class GenoudResult:
         return "\n".join(f"{name:<12} {value}" for name, value in self.facts())
 
     def _repr_html_(self) -> str:
-        """Return the facts as HTML for a notebook."""
         return html.facts(self.facts())
 
     def facts(self) -> list[tuple[str, str]]:

@@ -31,7 +31,6 @@ RANGES = {
 }
 """Smallest and largest value of each integer option."""
 FLAGS = ("maximize", "hard_generation_limit", "integer", "polish", "gradient_check", "memory")
-"""Options that are true or false."""
 MAX_POPULATION_NUMBERS = 100_000_000
 """Largest number of candidates times parameters: 800 MB."""
 

@@ -272,7 +272,6 @@ class Balance:
         return f"{balance_table(self).to_text()}\n{smallest_p_sentence(self)}"
 
     def _repr_html_(self) -> str:
-        """Return the table as HTML for a notebook."""
         from equipoise_matching.matching.report import balance_table
         from equipoise_matching.matching.wording import smallest_p_sentence
 

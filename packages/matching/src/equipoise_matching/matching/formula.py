@@ -22,7 +22,6 @@ import numpy as np
 from equipoise_matching.shared.errors import UnusableInput
 
 MAX_FORMULA_LENGTH = 20_000
-"""Largest number of characters of a formula."""
 MAX_TERMS = 100_000
 """Largest number of terms, counting equal terms, because formulaic makes all of them."""
 MAX_COLUMNS_PER_FACTOR = 1000
@@ -50,7 +49,6 @@ _CONSTANT_OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] =
     ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
 }
-"""Operators that are allowed between constants."""
 
 _NUMPY_FUNCTIONS = frozenset({"clip", "round", "where"})
 """Functions of NumPy that are allowed in addition to its universal functions."""
@@ -128,7 +126,6 @@ def _names_in(tree: ast.AST) -> Iterator[str]:
 
 
 def _forbidden_nodes(node: ast.AST, transforms: frozenset[str]) -> Iterator[ast.AST]:
-    """Yield the parts of the code that a formula may not contain."""
     if isinstance(node, ast.Call) and _is_allowed_function(node.func, transforms):
         children: list[ast.AST] = [*node.args, *node.keywords]
     elif isinstance(node, _ARITHMETIC_NODES):
@@ -213,7 +210,6 @@ def cell_bound(
 
 
 def _column_bound(factor: str, texts: Collection[str], levels: Callable[[str], int]) -> float:
-    """Return an upper bound of the number of columns of one factor."""
     if factor in texts:
         return levels(factor)
     try:
@@ -243,7 +239,6 @@ def _transform_problems(call: ast.Call, name: str) -> Iterator[str]:
 
 
 def _size_arguments(call: ast.Call) -> Iterator[ast.AST]:
-    """Yield the arguments of a transform that are numbers of columns."""
     sizes = [value for value in call.args[1:] if not isinstance(value, (ast.List, ast.Tuple))]
     sizes += [keyword.value for keyword in call.keywords if keyword.arg in _SIZE_ARGUMENTS]
     for size in sizes:

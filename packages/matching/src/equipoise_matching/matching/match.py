@@ -351,7 +351,6 @@ class MatchResult:
         return aligned(self.facts())
 
     def _repr_html_(self) -> str:
-        """Return the facts as HTML for a notebook."""
         return html.facts(self.facts())
 
     def to_frame(self) -> DataFrame:

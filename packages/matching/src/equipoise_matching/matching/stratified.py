@@ -65,9 +65,12 @@ def match_by(
     >>> age = [25, 31, 38, 46, 24, 30, 40, 47, 52]
     >>> trained = [1, 1, 1, 1, 0, 0, 0, 0, 0]
     >>> wage = [14, 17, 19, 24, 12, 15, 18, 21, 30]
-    >>> region = ["north", "north", "south", "south", "north", "north", "south", "south", "south"]
-    >>> match_by(wage, trained, age, by=region).estimate
-    2.0
+    >>> region = ["north", "north", "south", "south", "north", "north", "south", "south", "east"]
+    >>> result = match_by(wage, trained, age, by=region)
+    >>> [(stratum.values, stratum.estimate) for stratum in result.strata]
+    [(('east',), None), (('north',), 2.0), (('south',), 2.0)]
+    >>> [stratum.values for stratum in result.skipped]
+    [('east',)]
 
     Parameters
     ----------
@@ -156,19 +159,6 @@ class MatchByResult(MatchResult):
 
     The fields of ``MatchResult`` are about all strata. ``dropped_index`` includes the units of
     skipped strata, and ``effective_caliper`` has shape (strata, columns).
-
-    Examples
-    --------
-    >>> from equipoise_matching import match_by
-    >>> age = [25, 31, 38, 46, 24, 30, 40, 47, 52]
-    >>> trained = [1, 1, 1, 1, 0, 0, 0, 0, 0]
-    >>> wage = [14, 17, 19, 24, 12, 15, 18, 21, 30]
-    >>> region = ["north", "north", "south", "south", "north", "north", "south", "south", "east"]
-    >>> result = match_by(wage, trained, age, by={"region": region})
-    >>> [(stratum.values, stratum.estimate) for stratum in result.strata]
-    [(('east',), None), (('north',), 2.0), (('south',), 2.0)]
-    >>> [stratum.values for stratum in result.skipped]
-    [('east',)]
 
     Parameters
     ----------

@@ -21,7 +21,6 @@ Truths = NDArray[np.bool_]
 MAX_LISTED_ROWS = 5
 """Largest number of rows that an error lists. It counts the other rows."""
 FINITE_HINT = "replace them by finite numbers, or by empty fields if the value is unknown"
-"""Hint of an error about infinite values."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

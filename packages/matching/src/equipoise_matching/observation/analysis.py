@@ -172,7 +172,6 @@ def _clustering(matched_sample: MatchedSample) -> Clustering | None:
 
 
 def _refusal(matched_sample: MatchedSample, clustering: Clustering | None) -> Refusal | None:
-    """Return the reason why no effect is reported, if there is one."""
     sample, balanced_match = matched_sample.sample, matched_sample.balanced_match
     if not balanced_match.is_balanced:
         worst = balanced_match.column_balance()[balanced_match.unbalanced()[0]]
@@ -188,7 +187,6 @@ def _refusal(matched_sample: MatchedSample, clustering: Clustering | None) -> Re
 def _add_answer(
     result: ObservationResult, matched_sample: MatchedSample, progress: Progress
 ) -> ObservationResult:
-    """Add the effect and all its checks to the result."""
     effects = matched_sample.effects
     estimates = effects.map(lambda effect: effect.by_method)
     matched = to_matched_effect(estimates, effects.raw_scale.answer_method)

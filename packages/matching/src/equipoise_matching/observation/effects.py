@@ -1,22 +1,15 @@
 """The effect over the matched pairs, with its standard errors.
 
-Each pair (i, j) has a weight w. t_i is Σ w over the pairs of candidate row i, and k_j is Σ w over
-the pairs of baseline row j. m is a regression of the outcome on the covariates and the chosen terms
-(``terms``), among the matched baseline rows with the weights k (Abadie and Imbens 2011, JBES
-29(1)). The effect is
+Each pair of a candidate row i and a baseline row j has a weight w. m is a regression of the outcome
+Y on the covariates X and the chosen terms (``terms``), among the matched baseline rows (Abadie and
+Imbens 2011, JBES 29(1)). The effect is
 
     τ = Σ w [(Y_i − m(X_i)) − (Y_j − m(X_j))] / Σ w.
 
-Each row has a score: ψ_i = t_i (Y_i − m(X_i) − τ) / Σ w for a candidate row, and ψ_j =
-−k_j (Y_j − m(X_j)) / Σ w for a baseline row.
-
-Rows of one cluster are not independent, so the variance comes from the sums of scores by cluster:
-V = G/(G − 1) Σ_g (Σ_{i in g} ψ_i)². With few clusters, this variance is too small. Then τ is
-computed again without each cluster, and the changes of τ give the variance
-(``changes_without_each_cluster``). Intervals are Student's. Their degrees of freedom are the number
-of clusters of the version with fewer clusters, minus 1.
-
-m is a regression instead of a mean of neighbours, because neighbours in one cluster share an error.
+The score of a candidate row is ψ_i = t_i (Y_i − m(X_i) − τ) / Σ w, where t_i is the weight of its
+pairs. The score of a baseline row is ψ_j = −k_j (Y_j − m(X_j)) / Σ w, where k_j is the weight of
+its pairs. Many clusters give the variance by the sums of their scores. A few clusters give it by
+the changes of τ without each cluster. docs/methods/effects-from-logs.md has the steps.
 """
 
 from __future__ import annotations

@@ -5,18 +5,13 @@ A hidden factor is a property of the rows that nobody measured.
 The first method is Rosenbaum's bounds for the signed-rank statistic (Rosenbaum 2002, Observational
 Studies, 2nd edition, §4.3). Within a pair, a hidden factor multiplies the odds of being the
 candidate by at most Γ. Without an effect, the difference of a pair is then positive with a chance
-between 1/(1+Γ) and Γ/(1+Γ). So the sum of the ranks of the positive differences lies between two
-sums of independent terms. The p-value of such a sum is exact up to ``EXACT_PAIRS`` pairs, and from
-a normal distribution for more. The interval at Γ has the effects that neither one-sided test
-rejects.
+between 1/(1+Γ) and Γ/(1+Γ). This bounds the p-value of the sum of the ranks of the positive
+differences. The interval at Γ has the effects that neither one-sided test rejects.
 
-The second method compares with the strongest observed covariate (Cinelli and Hazlett 2020, JRSS B
-82(1)). The estimate τ is the slope of the treatment D in the regression of the outcome Y on D and
-the covariates. A hidden factor has the partial R²_D with D and R²_Y with Y. It moves the estimate
-by |τ| · sqrt(R²_Y R²_D / (1 − R²_D)) / f, where f² = R² / (1 − R²) for the partial R² of Y with D
-(equation 14). The robustness value is the value of both R² that moves the estimate to 0 (equation
-20, q = 1). Equations 22 and 23 give R²_D and R²_Y of a factor k times as strong as a covariate. All
-partial R² come from one matrix of cross products, so the rows are read once.
+The second method compares a hidden factor with the strongest covariate (Cinelli and Hazlett 2020,
+JRSS B 82(1)). Its equations are for the slope of the treatment in a regression of the outcome on
+the treatment and the covariates. The robustness value is the partial R² of the factor with both
+treatment and outcome that makes this slope 0.
 """
 
 from __future__ import annotations
@@ -194,7 +189,6 @@ def _p_value(differences: Floats, gamma: float) -> float:
 
 
 def _exact_p_value(ranks: Floats, rank_sum: float, chance_positive: float) -> float:
-    """Return the exact chance of a rank sum of at least this size."""
     # The ranks of ties end in .5, so all ranks are doubled to whole numbers.
     doubled: Indices = np.rint(2.0 * ranks).astype(np.int64)
     chances = np.zeros(int(doubled.sum()) + 1)
@@ -360,7 +354,6 @@ def _multiple(f_squared: float, f_outcome: float, f_treatment: float) -> float |
 
 
 def _slopes(cross: Floats, predictors: list[int], target: int) -> Floats:
-    """Return the slopes of the regression of a target column on predictor columns."""
     if not predictors:
         return np.empty(0)
     inner = cross[np.ix_(predictors, predictors)]

@@ -1,11 +1,9 @@
 """Match rows until the covariates are balanced: first without a caliper, then with calipers.
 
 The rows of the candidate are the treated units, and the rows of the baseline are the controls. A
-covariate is balanced if its mean, its distribution (Kolmogorov-Smirnov) and its terms agree in both
-versions after matching. The terms are its square, and the curves, steps and products that predict
-which rows have the candidate (``terms``). If there are such terms, the rows are also matched on the
-logit of the candidate's odds. Matching never reads the outcome, so repeated attempts do not bias
-the answer.
+covariate is balanced if its mean, its distribution and its terms agree in both versions. The terms
+are its square, and the curves, steps and products that predict which rows have the candidate
+(``terms``). Matching never reads the outcome, so repeated attempts do not bias the answer.
 """
 
 from __future__ import annotations

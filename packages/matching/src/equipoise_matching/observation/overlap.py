@@ -1,10 +1,9 @@
 """Overlap: how likely each row was to have the candidate, and which rows cannot be compared.
 
-The odds of the candidate come from a logistic regression on the covariates, and on the terms that
-predict which rows have the candidate (`terms`). At odds of 4, four rows of the candidate share each
-similar baseline row. At higher odds, a few baseline rows would decide the estimate, so candidate
-rows with higher odds are left out (similar to Crump, Hotz, Imbens and Mitnik 2009, Biometrika
-96(1)).
+The odds of the candidate come from a logistic regression on the covariates and the chosen terms
+(``terms``). At odds of 4, four candidate rows share each similar baseline row. At higher odds, a
+few baseline rows would decide the estimate, so candidate rows with higher odds are left out
+(similar to Crump, Hotz, Imbens and Mitnik 2009, Biometrika 96(1)).
 """
 
 from __future__ import annotations

@@ -1,11 +1,9 @@
 """Test whether the model of the outcome describes the baseline's rows; if not, refuse the effect.
 
 The residuals of the baseline's rows must not depend on the covariates. They are tested against
-every possible term (``terms``), because the model may lack a term. They are also tested against
-cells. A cell is the product of a step of one covariate and a step of another. The term that
-explains most of the residuals decides. Its p-value times the number of tested terms (Bonferroni)
-must not be below ``FALSE_REFUSAL_CHANCE``. If rows are not independent, the standard error comes
-from clusters.
+every possible term (``terms``), and against cells. A cell is the product of a step of one covariate
+and a step of another covariate. The term that explains most of the residuals decides. Its p-value
+times the number of tested terms must not be below ``FALSE_REFUSAL_CHANCE``.
 """
 
 from __future__ import annotations

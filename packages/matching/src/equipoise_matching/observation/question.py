@@ -18,7 +18,6 @@ Names = str | Sequence[str]
 Log = Mapping[str, NDArray[Any]]
 """The columns of a table by their names. All have the same length, at least one row."""
 METHODS = ("genetic", "mahalanobis", "propensity")
-"""Methods of matching."""
 NO_CLUSTERS = "none"
 """Value of ``cluster`` that declares all rows independent."""
 

@@ -3,16 +3,13 @@
 The possible terms of one covariate are its square, and bends and steps at its quantiles. The
 possible terms of two covariates are their product, and the first covariate where the second is
 above a quantile. With a category, they are the covariate's curves in the rows with one value of the
-category. A second round adds the products of each chosen term and the curves of the other
-covariates (Friedman 1991, Annals of Statistics 19(1)).
+category. A second round multiplies each chosen term by the curves of other covariates (Friedman
+1991, Annals of Statistics 19(1)).
 
 A term enters the model if it explains which rows have the candidate, or the outcome of the
-baseline's rows, because a confounder acts on both. This is double selection (Belloni, Chernozhukov
-and Hansen 2014, Review of Economic Studies 81(2)). The covariates themselves always enter. Then the
-possible term with the largest t² (given the terms in the model) enters, until this t² is at most 2
-ln(number of possible terms) (Foster and George 1994, Annals of Statistics 22(4)).
-
-Selection sums cross products over blocks of rows, so no array holds every term for every row.
+baseline's rows (double selection: Belloni, Chernozhukov and Hansen 2014, Review of Economic Studies
+81(2)). The covariates always enter. Then the term with the largest t² enters, until this t² is at
+most 2 ln(number of possible terms) (Foster and George 1994, Annals of Statistics 22(4)).
 """
 
 from __future__ import annotations

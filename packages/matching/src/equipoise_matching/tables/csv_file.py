@@ -39,7 +39,6 @@ _TIME = re.compile(rf"{_DATE.pattern}([ T]\d\d:\d\d(:\d\d([.]\d+)?)?(Z|[+-]\d\d:
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
 """A number with a decimal comma, as spreadsheets write it in many languages."""
 _HINT = "correct the file, or write it again with the program that made it"
-"""Hint of every error about the content of a file."""
 
 
 _MISSING_VALUES: Mapping[str, NDArray[Any]] = {

@@ -418,12 +418,10 @@ class Observation(Struct, frozen=True):
         return self.document.summary
 
     def _repr_mimebundle_(self, *_: object, **__: object) -> MimeBundle:
-        """Return the result for a notebook: HTML with a chart, and the chart as SVG and PNG."""
         report = observation_report(self.document)
         return with_picture(report.to_html(), lambda: effects_chart(self.document))
 
     def _repr_html_(self) -> str:
-        """Return the HTML that a notebook shows."""
         return str(self._repr_mimebundle_()[0]["text/html"])
 
 

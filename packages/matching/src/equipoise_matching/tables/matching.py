@@ -330,17 +330,14 @@ class TableMatch(Struct, frozen=True, eq=False, dict=True):
         return f"TableMatch(estimate={self.estimate!r}, interval={self.interval!r})"
 
     def _repr_mimebundle_(self, *_: object, **__: object) -> MimeBundle:
-        """Return the result for a notebook: HTML with a chart, and the chart as SVG and PNG."""
         from equipoise_matching.shared.html import with_picture
 
         return with_picture(self.report().to_html(), self.love_plot)
 
     def _repr_html_(self) -> str:
-        """Return the HTML that a notebook shows."""
         return str(self._repr_mimebundle_()[0]["text/html"])
 
     def _added_columns(self) -> Columns:
-        """Return the columns that the matched data set adds to the columns of the table."""
         if self.pairing.r_compatible and self.array_match.n != self.array_match.rows:
             raise UnusableInput(
                 "r_compatible with common_support numbers rows as R does, so the matched rows are "

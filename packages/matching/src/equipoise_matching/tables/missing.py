@@ -23,7 +23,6 @@ from equipoise_matching.tables.csv_file import Columns
 from equipoise_matching.warning import AnalysisWarning
 
 Policy = Literal["refuse", "drop", "indicator"]
-"""Policy on missing values (``MissingValues.policy``)."""
 POLICIES: tuple[Policy, ...] = get_args(Policy)
 MISSING_TEXT = "(missing)"
 """Text in place of a missing text, with the policy ``indicator``."""

@@ -407,7 +407,6 @@ def _covariates(
 def _with_indicators(
     covariates: Covariates, indicators: Mapping[str, Floats], owners: tuple[str, ...]
 ) -> tuple[Covariates, tuple[str, ...]]:
-    """Add the covariates that mark missing values."""
     if not indicators:
         return covariates, owners
     return (

@@ -182,7 +182,6 @@ def check_files(stratum: StratumRows) -> None:
 
 
 def _needed_columns(path: Path, schema: Any, column: str, question: Question) -> list[Any]:
-    """Return the fields of the schema for the columns of the question."""
     names = dict.fromkeys((column, *itertools.chain.from_iterable(question.columns.values())))
     missing = [name for name in names if name not in schema.names]
     if missing:
