@@ -25,8 +25,7 @@ class GenoudSearch:
     def ask(self) -> tuple[str, NDArray[np.float64]]:
         """Return the next step and the points (rows, nvars) that it needs.
 
-        Steps are "evaluate", "polish" and "gradient"; the last one is "no improvement" or
-        "generation limit".
+        The last step is the reason for the end: "no improvement" or "generation limit".
         """
 
     def tell(self, values: NDArray[np.float64]) -> None:

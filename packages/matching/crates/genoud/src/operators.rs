@@ -113,8 +113,7 @@ impl Breeder<'_> {
         self.admissible_or_parent(child, first)
     }
 
-    /// Operator 6: two children mix their parents with the weights 0.1 and 0.9, in the parameters
-    /// after a random one (the cut).
+    /// Operator 6 mixes two parents with the weights 0.1 and 0.9, after a random cut.
     pub fn simple_crossover(&mut self) -> [Vec<f64>; 2] {
         let (first, second) = self.pair();
         let parameters = self.domain.parameters();

@@ -476,9 +476,7 @@ pub struct StopRule {
     wait_generations: usize,
     tolerance: f64,
     direction: Direction,
-    /// Values of the best candidate at the peak.
     peak_values: Vec<f64>,
-    /// Number of generations since the peak.
     unimproved_generations: usize,
     /// Number of these generations that had a small gradient, or whose gradient was not checked.
     waited_generations: usize,

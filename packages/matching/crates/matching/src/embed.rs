@@ -14,21 +14,18 @@ const NEGLIGIBLE_FRACTION: f64 = 1e-13;
 
 /// Points with several coordinates each.
 pub struct Points {
-    /// Number of coordinates of a point.
     pub dimensions: usize,
     /// Coordinates, point after point.
     pub coordinates: Vec<f64>,
 }
 
 impl Points {
-    /// Returns the coordinates of a row.
     pub fn row(&self, row: usize) -> &[f64] {
         &self.coordinates[row * self.dimensions..(row + 1) * self.dimensions]
     }
 }
 
-/// Returns the point x~ F of each row, with its standardised covariates x~. F F' = W is the weight
-/// matrix of the metric.
+/// Returns the point x~ F of each row: x~ has the standardised covariates, and F F' = W.
 pub fn embed(problem: &Problem) -> Points {
     let columns = problem.columns;
     let standardised = standardise(problem);
@@ -55,8 +52,7 @@ pub fn embed(problem: &Problem) -> Points {
 
 /// Returns each column minus its weighted mean, divided by its weighted standard deviation.
 ///
-/// The deviations are computed in a second pass, because a difference of squares would turn a
-/// constant column into rounding errors.
+/// A second pass computes the deviations, so that a constant column has no rounding errors.
 fn standardise(problem: &Problem) -> Vec<f64> {
     let (rows, columns) = (problem.rows(), problem.columns);
     let total: f64 = (0..rows).map(|row| problem.weight(row)).sum();
@@ -102,8 +98,7 @@ fn standardise(problem: &Problem) -> Vec<f64> {
     standardised
 }
 
-/// Returns the columns, scaled so that their squares neither overflow nor underflow. With the rules
-/// of R, the columns are unchanged.
+/// Returns the columns scaled so that squares neither overflow nor underflow; unscaled as in R.
 fn rescaled_columns(problem: &Problem) -> Vec<f64> {
     let columns = problem.columns;
     let mut values = problem.x.clone();

@@ -45,8 +45,7 @@ pub struct Estimate {
 struct MatchCounts {
     /// K of Abadie and Imbens: the total weight of the pairs in which a unit is the match.
     total: Vec<f64>,
-    /// K' of Abadie and Imbens: Σ w² / v over these pairs, with the weight w of the pair and the
-    /// weight v of the other unit.
+    /// K' of Abadie and Imbens: Σ w² / v, with the weights w of the pair and v of the other unit.
     squares: Vec<f64>,
 }
 
@@ -138,8 +137,7 @@ impl Sample<'_> {
             .collect()
     }
 
-    /// Returns the variance of the effect in the population and for exactly these units (Theorems 6
-    /// and 7).
+    /// Returns the variances in the population and for exactly these units (Theorems 6 and 7).
     fn effect_variances(
         &self,
         pairs: &Pairs,

@@ -1,8 +1,7 @@
 //! Arithmetic on sixteen numbers at once, with the widest vector instructions of the processor.
 //!
 //! All instruction sets compute the same: one subtraction and one fused multiplication and addition
-//! for each pair and coordinate, in the order of the coordinates. Only a processor without fused
-//! instructions rounds once more.
+//! for each pair and coordinate. Only a processor without fused instructions rounds once more.
 
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::{
@@ -69,13 +68,10 @@ impl Instructions {
 /// # Safety
 /// The processor must have the instructions of the implementation, for each method.
 pub trait Wide: Copy {
-    /// The same number sixteen times.
     unsafe fn splat(value: f64) -> Self;
     /// Loads the first sixteen numbers of a slice with at least sixteen.
     unsafe fn load(values: &[f64]) -> Self;
-    /// Writes the numbers into an array.
     unsafe fn store(self, values: &mut [f64; LANES]);
-    /// `self - other`.
     unsafe fn minus(self, other: Self) -> Self;
     /// The larger of the two numbers in each lane.
     unsafe fn maximum(self, other: Self) -> Self;

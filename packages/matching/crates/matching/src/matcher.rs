@@ -356,8 +356,7 @@ fn fixed_distances(restrictions: &[Restriction]) -> HashMap<usize, Vec<(usize, f
 
 /// Drops neighbours of the row at random until the requested number is left.
 ///
-/// R may drop any neighbour. The correct rules drop only neighbours at the squared distance `last`,
-/// which tie. Nearer units always stay.
+/// R may drop any neighbour. The correct rules drop only ties at the squared distance `last`.
 fn draw_among_ties(problem: &Problem, row: usize, members: &mut Vec<(f64, usize)>, last: f64) {
     let mut draws = Draws::new(problem.seed, row);
     members.sort_unstable_by(|left, right| left.0.total_cmp(&right.0).then(left.1.cmp(&right.1)));

@@ -10,7 +10,6 @@ use crate::problem::to_u32;
 pub struct Query<'a> {
     /// Index of the point whose neighbours are wanted.
     pub point: usize,
-    /// Coordinates of the point.
     pub coordinates: &'a [f64],
     /// For each column with a caliper: the value of the point, and the caliper.
     pub calipers: Vec<(f64, f64)>,
@@ -37,15 +36,12 @@ pub struct SearchResult {
     pub last_distance: f64,
     /// Whether the neighbours have the needed weight.
     pub has_enough: bool,
-    /// Number of blocks that were searched.
     pub searched_blocks: usize,
-    /// Number of nodes of the tree that were searched.
     pub searched_nodes: usize,
     /// A neighbour that has the needed weight alone; `None` if all of `nearest` are needed.
     single: Option<NearPoint>,
     /// The nearest points that are needed for the weight, the furthest first.
     nearest: BinaryHeap<NearPoint>,
-    /// Total weight of the nearest points.
     weight: f64,
     needed_weight: f64,
     tolerance: f64,
@@ -74,7 +70,6 @@ impl Ord for NearPoint {
 }
 
 impl SearchResult {
-    /// Starts the search for another query.
     pub fn start(&mut self, query: &Query<'_>, weight_of: &WeightOf<'_>) {
         self.neighbours.clear();
         self.single = None;

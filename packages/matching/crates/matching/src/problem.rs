@@ -139,7 +139,6 @@ impl Problem {
     }
 }
 
-/// Converts the index of a row or point to 32 bits.
 pub(crate) fn to_u32(index: usize) -> u32 {
     u32::try_from(index).expect("the caller has checked that there are fewer than 2^32 rows")
 }

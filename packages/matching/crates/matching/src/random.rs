@@ -13,7 +13,6 @@ pub struct Draws {
 }
 
 impl Draws {
-    /// Starts the stream of a unit.
     pub fn new(seed: u64, unit: usize) -> Self {
         Self {
             key: mix(mix(seed).wrapping_add((unit as u64).wrapping_mul(GOLDEN))),

@@ -20,7 +20,6 @@ const BLOCK_BIT: u32 = 1 << 31;
 pub struct TreeInput<'a> {
     /// For each point its coordinates, then its values in the columns with a caliper.
     pub values: &'a [f64],
-    /// Number of coordinates of a point.
     pub dimensions: usize,
     /// Largest difference of two matched points in each column with a caliper.
     pub calipers: &'a [f64],
@@ -72,8 +71,7 @@ impl Tree {
         self.children.is_empty()
     }
 
-    /// Orders the points so that the sixteen points of a block are close together, and builds the
-    /// tree over the blocks.
+    /// Orders the points so that each block has near points, and builds the tree over the blocks.
     pub fn new(input: &TreeInput<'_>, order: &mut [u32]) -> Self {
         let mut tree = Self::empty(input);
         tree.parent_of_block = vec![(0, 0); order.len().div_ceil(LANES)];
@@ -82,7 +80,6 @@ impl Tree {
         tree
     }
 
-    /// Returns the child in a lane of a node.
     pub fn child(&self, node: usize, lane: usize) -> Child {
         let child = self.children[node][lane];
         if child & BLOCK_BIT == 0 {

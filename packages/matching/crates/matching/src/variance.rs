@@ -137,7 +137,6 @@ impl Matcher {
         Some(variances)
     }
 
-    /// Returns the total weight of one arm.
     fn weight(&self, arm: bool) -> f64 {
         let rows = (0..self.problem.rows()).filter(|&row| self.problem.treated[row] == arm);
         rows.map(|row| self.problem.weight(row)).sum()

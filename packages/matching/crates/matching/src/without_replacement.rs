@@ -1,5 +1,4 @@
-//! Matching without replacement: units are matched one after another, each to units that no earlier
-//! unit has taken.
+//! Matching without replacement: units are matched in turn, to units that are still free.
 
 use crate::matcher::{Matcher, QUERY_CHUNK};
 use crate::neighbours::SearchResult;
@@ -13,8 +12,7 @@ const UNITS_PER_ROUND: usize = 8 * QUERY_CHUNK;
 impl Matcher {
     /// Returns the pairs of matching without replacement; `None` if `progress` stops the search.
     ///
-    /// If an earlier unit of a round takes a neighbour of a later unit, the search for the later
-    /// unit is repeated.
+    /// If a unit takes a neighbour of a later unit, the search for the later unit is repeated.
     pub(crate) fn pairs_without_replacement(&self, progress: &Progress<'_>) -> Option<Pairs> {
         let mut pairs = Pairs::default();
         let mut free = vec![true; self.problem.rows()];
@@ -62,7 +60,6 @@ impl Matcher {
         Some(pairs)
     }
 
-    /// Finds the neighbours of each row among the free units.
     fn search_free(&self, rows: &[usize], pools: &[Pool; 2], free: &[bool]) -> Vec<SearchResult> {
         let results = rows.iter().map(|_| SearchResult::default());
         let mut results: Vec<SearchResult> = results.collect();

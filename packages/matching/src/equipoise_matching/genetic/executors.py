@@ -1,8 +1,7 @@
 """Evaluate a population of candidates in this process, in a pool or on a Dask cluster.
 
-The population is split into batches. The answer does not depend on the size of the batches or the
-number of workers. Workers receive the data once. If a worker is lost, another worker repeats the
-batch.
+The answer does not depend on the size of the batches or the number of workers. Workers receive the
+data once. If a worker is lost, another worker repeats the batch.
 """
 
 from __future__ import annotations
@@ -67,8 +66,7 @@ class BatchEvaluator(AbstractContextManager["BatchEvaluator"]):
         processes, the function is pickled once, and each worker keeps a copy. So the function
         should build expensive parts at its first call, and leave them out of the pickle.
     executor
-        ``None`` for one call in this process, a ``dask.distributed.Client``, or any object with
-        ``submit`` as in ``concurrent.futures``.
+        ``None`` for this process, a ``dask.distributed.Client``, or an object with ``submit``.
     batch_size
         Number of candidates in a batch; by default each worker gets four batches.
     """
@@ -291,8 +289,7 @@ class Cluster(DaskClient):
     """Evaluation by the workers of a connected client.
 
     All workers receive the evaluator once. A later worker gets the evaluator from another worker.
-    The scheduler repeats the batches of a lost worker. If the scheduler gives up, this object
-    submits the batch again.
+    The scheduler repeats lost batches. If it gives up, this object submits them again.
     """
 
     def __init__(self, payload: Payload, client: Client) -> None:

@@ -1,8 +1,7 @@
 """Optimise a function by a genetic search that uses derivatives.
 
-The method is by Mebane & Sekhon (2011, JSS 42(11)). docs/methods/genetic-matching.md has the
-operators, and the differences from R's package rgenoud. ``fn``, ``nvars`` and ``par`` have R's
-names.
+The method is by Mebane & Sekhon (2011, JSS 42(11)). The names ``fn``, ``nvars`` and ``par`` are
+R's. More: docs/methods/genetic-matching.md.
 """
 
 from __future__ import annotations
@@ -101,19 +100,17 @@ def genoud(
     starting_values
         Shape (nvars,) or (rows, nvars): points of the first generation, inside the bounds.
     integer
-        Whether all parameters are integers; then BFGS is not used.
+        Whether all parameters are integers.
     lexical
-        Whether ``fn`` returns several values, compared in order; an integer is their number. Then
-        BFGS is not used.
+        Whether ``fn`` returns several values, compared in order; an integer is their number.
     gradient
-        Function that returns the gradient of ``fn``, shape (nvars,), at a point; ``None`` to use
-        differences.
+        Function that returns the gradient at a point, shape (nvars,); ``None`` for differences.
     gradient_check
         If true, a generation without improvement counts towards ``wait_generations`` only if no
         component of the gradient exceeds ``solution_tolerance``.
     bfgs, burn_in
-        Whether BFGS polishes the best candidate of each generation, and how many generations pass
-        before the first polishing.
+        Whether BFGS polishes the best candidate of each generation (never with ``integer`` or
+        ``lexical``), and how many generations pass before the first polishing.
     operators
         Nine weights P1 to P9; by default, the first eight are equal and the ninth is 0.
         P1 keeps the best (cloning). P2 draws one parameter between its bounds (uniform mutation).
@@ -140,8 +137,7 @@ def genoud(
         An executor of ``concurrent.futures`` or a ``dask.distributed`` Client that evaluates
         points. It receives ``fn`` once. The answer does not depend on the executor.
     callback
-        Function that receives each :class:`~equipoise_matching.genetic.search.Generation`. The
-        search ends if it returns ``True``.
+        Function that receives each ``Generation``. The search ends if it returns ``True``.
     progress
         Function that receives the number of finished generations and the current limit.
     """
@@ -201,8 +197,7 @@ class GenoudResult:
     par
         Shape (nvars,): the parameters of the best candidate.
     gradient
-        Shape (nvars,): the gradient at ``par``; ``None`` for integer and lexical searches, and
-        without ``bfgs`` or ``gradient``.
+        Shape (nvars,): the gradient at ``par``; ``None`` if the search used no gradients.
     generations
         Number of generations after the random one.
     peak_generation

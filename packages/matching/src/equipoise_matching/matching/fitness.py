@@ -118,8 +118,7 @@ def match_fitness(
     -------
     Criteria of shape (criteria,), or (c, criteria). Two candidates are compared by the first
     criterion that differs (lexical order). P-values are sorted from the smallest on, and larger
-    p-values are better. Distances of distributions are sorted from the largest on, and smaller
-    distances are better.
+    p-values are better. Distances are sorted from the largest on, and smaller distances are better.
     """
     problem = fitness_problem(treat, X, balance, **options)
     weights = np.ones(problem.columns) if w is None else np.asarray(w)
@@ -167,8 +166,7 @@ def fitness_problem(
     paired
         Whether t-tests are paired; otherwise they are Welch's.
     weights, pairing
-        As in ``match``. The draws among ties and the bootstrap samples come from ``seed``, so they
-        are the same for every candidate.
+        As in ``match``. The draws are the same for every candidate.
     """
     units = units_of(None, treat, X, weights)
     balance_matrix = units.x if balance is None else checked_table(balance, "balance", "b")[0]
@@ -245,8 +243,7 @@ class FitnessProblem:
     ) -> Floats:
         """Return the criteria, shape (candidates, criteria), for weights (candidates, columns).
 
-        ``progress`` receives the number of evaluated candidates and the number of all candidates;
-        any thread may call it.
+        ``progress`` receives the numbers of evaluated and of all candidates, from any thread.
         """
         candidates = self._candidates(weights)
         if self.fitness is None and self.loss is None:

@@ -3,7 +3,7 @@
 formulaic evaluates the Python in a formula, so a formula from somebody else could start a program
 or overwrite a file. A formula may therefore contain only arithmetic, transforms and NumPy's
 elementwise functions. A short formula could also need more memory than any machine has. So sizes
-are checked before anything is evaluated.
+are checked first.
 """
 
 from __future__ import annotations

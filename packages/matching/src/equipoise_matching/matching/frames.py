@@ -312,8 +312,7 @@ def holds_text(column: NDArray[Any]) -> bool:
 def numbers_or_indicators(column: NDArray[Any], name: str) -> list[tuple[str, Floats]]:
     """Return a column of numbers unchanged, or an indicator column for each text but the first.
 
-    Raise `UnusableInput` if a value is missing or infinite, or there are more than
-    ``MAX_CATEGORIES`` texts.
+    Raise `UnusableInput` for missing or infinite values, or over ``MAX_CATEGORIES`` texts.
     """
     if not holds_text(column):
         return [(name, numbers_of(column, name))]

@@ -1,8 +1,7 @@
 """Search for the weights of the covariates with which matching balances them best.
 
 Diamond and Sekhon 2013 (Review of Economics and Statistics 95(3)); Sekhon 2011 (JSS 42(7)). The
-search is genoud's (Mebane and Sekhon 2011, JSS 42(11)). Formulae, and where R's GenMatch differs:
-docs/methods/genetic-matching.md.
+search is ``genoud``. Formulae, and where R's GenMatch differs: docs/methods/genetic-matching.md.
 """
 
 from __future__ import annotations
@@ -87,8 +86,6 @@ def gen_match(
     >>> treat = X[:, 0] + random.normal(size=60) > 0
     >>> y = X[:, 0] + treat
     >>> result = gen_match(treat, X, population=20, generations=3, seed=1)
-    >>> result.names, result.criterion, result.stopped_because
-    (('x1', 'x2'), 'Smallest p-value', 'no improvement')
     >>> effect = match(y, treat, X, metric=result.to_metric())
 
     Parameters
@@ -185,6 +182,19 @@ distance_tolerance, r_compatible
 @dataclass(frozen=True, slots=True, eq=False)
 class GenMatchResult:
     """The weights with the best balance, and the course of the search.
+
+    Examples
+    --------
+    >>> from equipoise_matching import gen_match
+    >>> import numpy as np
+    >>> random = np.random.default_rng(1)
+    >>> X = random.normal(size=(60, 2))
+    >>> treat = X[:, 0] + random.normal(size=60) > 0
+    >>> result = gen_match(treat, X, population=20, generations=3, seed=1)
+    >>> result.names, result.criterion, result.stopped_because
+    (('x1', 'x2'), 'Smallest p-value', 'no improvement')
+    >>> round(float(result.fitness[0]), 3)
+    0.04
 
     Parameters
     ----------

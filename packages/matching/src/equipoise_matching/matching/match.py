@@ -77,8 +77,7 @@ def match(
 ) -> MatchResult:
     """Match each unit of the estimand with its nearest unit of the other arm.
 
-    Raise `UnusableInput` if data or options cannot be used, or no unit can be matched. The error
-    names the column and the rows.
+    Raise `UnusableInput` if data or options cannot be used, or no unit can be matched.
 
     Examples
     --------
@@ -221,11 +220,10 @@ class MatchResult:
         The standard error of Abadie and Imbens (2006); the standard error for independent pairs;
         the part of ``se`` that comes from the sampling of units.
     variance_neighbors
-        Number of neighbours that gave each unit's variance for ``se``; 0 if all units shared one
-        variance, ``None`` without ``se``.
+        Number of neighbours that gave each unit's variance (see ``match``); ``None`` without
+        ``se``.
     n_without_neighbors
-        Number of matched units without a neighbour of the same arm within the limits of the match.
-        These units share one variance.
+        Number of matched units without a neighbour of the same arm; they share one variance.
     t, p_value
         ``estimate`` divided by ``se`` (else ``se_standard``), and the two-sided normal p-value.
     treated_index, control_index, weights
@@ -289,8 +287,7 @@ class MatchResult:
     def effective_sizes(self) -> tuple[float, float]:
         """Effective numbers of treated units and of controls.
 
-        Each number is (Σw)² / Σw² over the weights w of the rows in an arm (Kish 1965). A control
-        in ten pairs counts once.
+        Each number is (Σw)² / Σw² over the weights w of the rows in an arm (Kish 1965).
         """
         sizes = []
         for index in (self.treated_index, self.control_index):

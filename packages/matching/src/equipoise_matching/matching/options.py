@@ -60,8 +60,7 @@ class MatchOptions:
     threads
         Number of threads; 0 for one on each core.
     search, instructions
-        Search method, which the engine chooses by default, and processor instructions. They change
-        only the speed.
+        Search method and processor instructions, which change only the speed.
     """
 
     estimand: Estimand
@@ -107,8 +106,7 @@ class MatchProblem:
     """Checked units and options, ready for the native engine.
 
     ``rows`` has the numbers of the units in the caller's data; ``None`` if all units take part in
-    their order. ``reported_caliper`` (strata, k) is the caliper in results; ``None`` without a
-    caliper.
+    their order. ``reported_caliper`` (strata, k) is the caliper in results.
     """
 
     units: Units

@@ -53,11 +53,9 @@ def match_by(
 
     Each stratum is matched as ``match`` would match it alone: its own rows give the scales, the
     calipers and the Mahalanobis metric. Strata without treated units or without controls are
-    skipped and reported. The effect is the mean over all pairs, with the standard error of one
-    match with all these pairs.
+    skipped and reported. The effect is the mean over all pairs.
 
-    Raise `UnusableInput` if data or options cannot be used, or no unit can be matched. The error
-    names the column and the rows.
+    Raise `UnusableInput` if data or options cannot be used, or no unit can be matched.
 
     Examples
     --------
@@ -65,12 +63,9 @@ def match_by(
     >>> age = [25, 31, 38, 46, 24, 30, 40, 47, 52]
     >>> trained = [1, 1, 1, 1, 0, 0, 0, 0, 0]
     >>> wage = [14, 17, 19, 24, 12, 15, 18, 21, 30]
-    >>> region = ["north", "north", "south", "south", "north", "north", "south", "south", "east"]
-    >>> result = match_by(wage, trained, age, by=region)
-    >>> [(stratum.values, stratum.estimate) for stratum in result.strata]
-    [(('east',), None), (('north',), 2.0), (('south',), 2.0)]
-    >>> [stratum.values for stratum in result.skipped]
-    [('east',)]
+    >>> region = ["north", "north", "south", "south", "north", "north", "south", "south", "south"]
+    >>> match_by(wage, trained, age, by=region).estimate
+    2.0
 
     Parameters
     ----------
@@ -138,8 +133,7 @@ class Stratum:
     n_dropped
         Number of units of the estimand without a match.
     estimate
-        The effect in the stratum, in units of the outcome, without bias adjustment; ``None``
-        without a pair or an outcome.
+        The effect without bias adjustment; ``None`` without a pair or an outcome.
     skipped
         Whether the stratum lacks treated units or controls.
     """
@@ -159,6 +153,19 @@ class MatchByResult(MatchResult):
 
     The fields of ``MatchResult`` are about all strata. ``dropped_index`` includes the units of
     skipped strata, and ``effective_caliper`` has shape (strata, columns).
+
+    Examples
+    --------
+    >>> from equipoise_matching import match_by
+    >>> age = [25, 31, 38, 46, 24, 30, 40, 47, 52]
+    >>> trained = [1, 1, 1, 1, 0, 0, 0, 0, 0]
+    >>> wage = [14, 17, 19, 24, 12, 15, 18, 21, 30]
+    >>> region = ["north", "north", "south", "south", "north", "north", "south", "south", "east"]
+    >>> result = match_by(wage, trained, age, by={"region": region})
+    >>> [(stratum.values, stratum.estimate) for stratum in result.strata]
+    [(('east',), None), (('north',), 2.0), (('south',), 2.0)]
+    >>> [stratum.values for stratum in result.skipped]
+    [('east',)]
 
     Parameters
     ----------
@@ -216,8 +223,7 @@ class MatchByResult(MatchResult):
 class Factors:
     """The strata of all rows, in the order of the factors' values.
 
-    ``code`` (n,) is the number of each row's stratum. ``values`` has the value of each factor in
-    each stratum.
+    ``code`` (n,) is each row's stratum. ``values`` has the factors' values in each stratum.
     """
 
     names: tuple[str, ...]

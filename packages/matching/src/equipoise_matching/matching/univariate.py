@@ -95,8 +95,7 @@ def balance_uv(
     weights_treated, weights_control
         Weight of each row. For pairs, give the weights of the pairs in one of the arguments.
     matched
-        Whether the rows are pairs. The variance of pairs is divided by the sum of the weights, and
-        in ``sdiff`` by this sum minus 1.
+        Whether the rows are pairs, whose variance has the sum of the weights as its divisor.
     paired
         Whether pairs get a paired t-test.
     r_compatible
@@ -233,8 +232,7 @@ def paired_p_value(differences: Floats, weights: Floats | None) -> float:
     """Return the two-sided p-value of a mean difference of zero.
 
     With the differences d and the weights w, the mean is ``dbar = sum w d / sum w``, and its
-    squared error ``sum w (d - dbar)^2 / (sum w)^2``, with ``sum w - 1`` degrees of freedom (as in
-    R).
+    squared error ``sum w (d - dbar)^2 / (sum w)^2``, with ``sum w - 1`` degrees of freedom.
     """
     moments = Moments.of(differences, weights)
     squared_error = moments.population_variance / moments.size
@@ -271,8 +269,7 @@ def _welch(first: Moments, second: Moments) -> tuple[float, float]:
 def two_sided_p_value(difference: float, squared_error: float, degrees_of_freedom: float) -> float:
     """Return P(|T| >= difference / error).
 
-    T has Student's distribution. If the error is 0, the result is 1 without a difference, else 0.
-    For a single pair, the result is NaN.
+    If the error is 0, the result is 1 without a difference, else 0; NaN for a single pair.
     """
     from scipy.stats import t
 

@@ -64,8 +64,7 @@ def observe(
 
     ``source`` is the name of the log. ``left_out`` counts by reason the rows that were left out
     when the log was read. The result begins with ``warnings``. ``progress`` receives a description
-    of each step. Raise `UnusableInput` if the question does not fit the log; the error names the
-    column and the rows.
+    of each step. Raise `UnusableInput` if the question does not fit the log.
     """
     sample = read_sample(log, question, dict(left_out or {}))
     matched_sample = match_sample(sample, progress)

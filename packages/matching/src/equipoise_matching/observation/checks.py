@@ -145,8 +145,7 @@ def periods_of(matched_sample: MatchedSample) -> tuple[tuple[Period, ...], float
 def _split_by_time(log: Log, balanced_match: BalancedMatch) -> list[tuple[str, str, PairSubset]]:
     """Split the pairs into periods with about the same number of candidate rows.
 
-    Return the first time, the last time and the pairs of each period; nothing if the log has no
-    times or too few rows.
+    Return the first time, the last time and the pairs of each period; nothing for one period.
     """
     pairs, time_column = balanced_match.pairs, time_of(log)
     rows = np.unique(pairs.treated_index)

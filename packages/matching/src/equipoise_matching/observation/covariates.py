@@ -37,8 +37,7 @@ MEDIATORS = frozenset(
 )  # fmt: skip
 """Names of columns that the version itself may change, without the prefixes of a ledger.
 
-Matching on them removes part of the effect. Counts are mediators, because they grow with the
-duration of a trial.
+Matching on them removes part of the effect. Counts are here: they grow with a trial's duration.
 """
 _LEDGER_PREFIXES = ("covariate_", "metric_")
 """Beginnings of the names of columns in a table that was exported from a ledger."""

@@ -308,7 +308,7 @@ def estimate_by_clusters(pair_effect: PairEffect, code: Indices, *, intervals: i
     """Return the effect, with an interval by clusters if each version has enough clusters.
 
     ``code`` (rows,) is the cluster of each row; ``intervals`` is the number of intervals that hold
-    together at 95 % (Bonferroni).
+    together at 95 %.
     """
     cluster_count = pair_effect.fewest_clusters(code)
     if cluster_count < MIN_CLUSTERS:
@@ -336,8 +336,7 @@ def cluster_error(changes: Floats) -> float:
     """Return the standard error from the changes of the effect without each cluster.
 
     V = (G − 1)/G Σ_g (τ₍₋g₎ − τ)², with the effect τ, the number of clusters G and the effect τ₍₋g₎
-    without cluster g. Weights of pairs and means of strata stay the same (MacKinnon, Nielsen and
-    Webb 2023, J. Econometrics 232(2), CV3).
+    without cluster g (CV3 of MacKinnon, Nielsen and Webb 2023, J. Econometrics 232(2)).
     """
     return math.sqrt((len(changes) - 1) / len(changes) * float((changes**2).sum()))
 

@@ -213,8 +213,7 @@ class Regression(Struct, frozen=True):
         The robustness value, 0 to 1.
     strongest, multiple
         A hidden factor ``multiple`` times as strong as the covariate ``strongest`` removes the
-        whole estimate. No other covariate has a smaller multiple. ``None`` if no covariate is
-        related to both treatment and outcome.
+        whole estimate. No other covariate has a smaller multiple. ``None`` without a multiple.
     contributions
         For each covariate, the part of the difference in the outcome that it explains: its slope
         times the difference of its means (Gelbach 2016, J. Labor Economics 34(2)).

@@ -164,8 +164,7 @@ class BalancedMatch(Struct, frozen=True):
     def missing_rows(self) -> tuple[MissingRows, ...]:
         """Return for each unbalanced covariate the range with too few baseline rows.
 
-        The range begins at the mean of the matched baseline rows. It ends at the 95th or 5th
-        percentile of the candidate's rows.
+        It is from the mean of matched baseline rows to percentile 95 or 5 of candidate rows.
         """
         _, matrix = self.covariates.columns_to_balance
         treated, missing = self.treated, []
@@ -258,8 +257,7 @@ def _match_by(
 ) -> BalancedMatch:
     """Match by one method, with one caliper on the covariates in ``caliper_columns``.
 
-    The steps: choose the columns to match on, search weights if the method is genetic, match all
-    rows, and measure the balance.
+    The steps: choose columns, search weights if the method is genetic, match, measure balance.
     """
     matrix, names = covariates.matrix, covariates.names
     if method == "propensity" and names:

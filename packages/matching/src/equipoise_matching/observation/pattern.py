@@ -112,8 +112,7 @@ def _p_value(remainder: Floats, residual: Floats, terms: int, clusters: Indices 
         degrees_of_freedom = len(products) - 1
         if degrees_of_freedom < MIN_CLUSTERS:
             return 1.0
-    # If few rows decide a term, the spread of their products is too small. The larger spread
-    # counts.
+    # If few rows decide a term, their own spread is too small. So the larger spread counts.
     uniform_spread = float(np.sqrt((remainder**2).sum() * (residual**2).mean()))
     spread = max(uniform_spread, float(np.sqrt((products**2).sum())))
     if spread <= 0.0 or degrees_of_freedom < 1:

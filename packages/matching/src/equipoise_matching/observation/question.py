@@ -39,8 +39,7 @@ class Question(Struct, frozen=True):
     exact
         Columns in which matched rows must be equal.
     cluster
-        Columns that group dependent rows. ``None`` to choose a column by its name; ``()`` for
-        independent rows.
+        Columns that group dependent rows; ``None`` to choose one, ``()`` for independent rows.
     method
         ``genetic``, ``mahalanobis`` or ``propensity``.
     ratio
@@ -84,8 +83,7 @@ class Question(Struct, frozen=True):
     def from_arguments(cls, arguments: Mapping[str, Any]) -> Question:
         """Return the question from the arguments of a function, or the options of a command.
 
-        Raise `UnusableInput` if the method is unknown, or the placebo period is not a column and a
-        value.
+        Raise `UnusableInput` for an unknown method, or an incomplete placebo period.
         """
         values = {name: arguments[name] for name in cls.__struct_fields__}
         for name in ("exact", "placebo_outcomes", "mediators"):

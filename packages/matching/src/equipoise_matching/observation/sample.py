@@ -117,8 +117,7 @@ class Sample(Struct, frozen=True):
 def read_sample(log: Log, question: Question, left_out: dict[str, int]) -> Sample:
     """Check the question, and read its columns.
 
-    ``left_out`` counts by reason the rows that were left out when the log was read. Errors name
-    the option, the column and the rows.
+    ``left_out`` counts by reason the rows that were left out when the log was read.
     """
     check_question(log, question)
     rows_read = row_count(log) + sum(left_out.values())

@@ -226,8 +226,7 @@ def _refine_thresholds(
 ) -> tuple[Term, ...]:
     """Move each step and bend to the nearby threshold that explains most of the target.
 
-    ``cross`` has the cross products of the chosen terms, then of the shifted terms. ``current`` has
-    the index of the best shift of each term.
+    ``cross`` is for the chosen terms, then their shifts; ``current`` indexes the best shifts.
     """
     shifted_by_index = {
         index: tuple(_shift_threshold(dictionary, term))

@@ -67,8 +67,7 @@ def match(
 ) -> TableMatch:
     """Match the treated rows of a table with its controls, and estimate the effect.
 
-    Raise `UnusableInput` if a column or an option cannot be used, or no row can be matched. The
-    error names the column and the rows.
+    Raise `UnusableInput` if a column or an option cannot be used, or no row can be matched.
 
     Examples
     --------
@@ -225,8 +224,7 @@ def gen_match(
 ) -> TableMatch:
     """Search for the weights of the covariates with the best balance, and match with them.
 
-    Raise `UnusableInput` if a column or an option cannot be used, or no row can be matched. The
-    error names the column and the rows.
+    Raise `UnusableInput` if a column or an option cannot be used, or no row can be matched.
 
     Examples
     --------
@@ -245,8 +243,7 @@ def gen_match(
     table, treatment, covariates, outcome, formula, weights, missing, pairing
         As for ``match``.
     balance
-        Terms to balance, as the right side of a formula: ``"age + re74 + age:re74"``. The default
-        is the covariates.
+        Terms to balance, such as ``"age + re74 + age:re74"``; by default the covariates.
     population, generations, wait_generations, hard_generation_limit, fitness, loss, boot, ks, \
 executor, progress
         As for ``equipoise_matching.gen_match``.
@@ -304,8 +301,7 @@ def observe(
 ) -> Observation:
     """Estimate the effect of a change from a log, among comparable rows.
 
-    Raise `UnusableInput` if the question does not fit the table; the error names the column and the
-    rows.
+    Raise `UnusableInput` if the question does not fit the table.
 
     Examples
     --------

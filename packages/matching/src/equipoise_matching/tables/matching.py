@@ -179,8 +179,7 @@ class TableMatch(Struct, frozen=True, eq=False, dict=True):
     balance
         Balance of the covariates before and after matching.
     options
-        Options that are not in ``pairing``: metric, propensity and bias adjustment of a match;
-        population and fitness of a search.
+        The other options of the match or the search, such as its metric or population.
     search
         The search that found the weights; ``None`` for a match without a search.
     frame
@@ -214,8 +213,7 @@ class TableMatch(Struct, frozen=True, eq=False, dict=True):
     def se(self) -> float | None:
         """Standard error of the effect, which gives ``interval``.
 
-        It is the standard error of Abadie and Imbens (2006), or without replacement the standard
-        error for independent pairs.
+        It is from Abadie and Imbens (2006), or without replacement for independent pairs.
         """
         return self.pairs.se_standard if self.pairs.se is None else self.pairs.se
 
@@ -263,12 +261,10 @@ class TableMatch(Struct, frozen=True, eq=False, dict=True):
         each match have a row in the pair, so a control in three pairs has three rows. After the
         columns of the table come ``row`` (number in the table, from 0), ``pair`` and ``stratum``
         (from 1; strata of ``by``, else of ``exact``) and ``weight``. If the table already has such
-        a name, ``match_`` comes before it. The effect is the weighted mean of the treated units
-        minus the weighted mean of the controls.
+        a name, ``match_`` comes before it. The effect is the difference of the weighted means.
 
         Raise `UnusableInput` if ``r_compatible`` and ``common_support`` are combined, because rows
-        are then numbered as in R. Raise it also if the table was not a frame and pandas is not
-        installed.
+        are then numbered as in R, or if pandas is needed but not installed.
         """
         if isinstance(self.frame, str | Path | Mapping):
             return require("pandas", "frames").DataFrame(self.matched_columns())
@@ -391,8 +387,7 @@ def question_of(table: MatchTable, pairing: Pairing, options: Mapping[str, Any])
 def matched_numbers(result: MatchResult, rows: Indices, cells: NDArray[np.int64] | None) -> Columns:
     """Return ``row``, ``pair``, ``stratum`` and ``weight`` of each row of the matched data.
 
-    ``TableMatch.matched_frame`` describes the rows. The weight of a unit is the sum over its
-    matches.
+    ``TableMatch.matched_frame`` describes the rows. A unit has the weight of all its matches.
 
     Parameters
     ----------

@@ -267,7 +267,7 @@ class Pairing(Struct, frozen=True, kw_only=True):
 
         ``owners`` has the column of the table from which each column was made. Raise
         `UnusableInput` if a column in ``exact`` is not matched on, or the number of calipers does
-        not fit the number of columns.
+        not fit.
         """
         matched_on = list(dict.fromkeys(owners))
         unknown = [name for name in self.exact if name not in matched_on and name not in names]

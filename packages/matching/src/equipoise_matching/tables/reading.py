@@ -109,8 +109,7 @@ def parquet_files(path: Path) -> list[Path]:
 def read_parquet(path: Path) -> Columns:
     """Read a whole Parquet file, or all files of a folder. The result may have no rows.
 
-    Raise `UnusableInput` if the file does not exist or cannot be read, two columns have the same
-    name, or pyarrow is not installed.
+    Raise `UnusableInput` if the file cannot be read, a name is repeated, or pyarrow is missing.
     """
     with pyarrow_for(path, "parquet") as (_, parquet):
         if path.is_dir():
@@ -181,8 +180,7 @@ def no_row(path: Path) -> UnusableInput:
 def check_writable(path: Path) -> None:
     """Check, before the work begins, that a table can be written to a path.
 
-    Raise `UnusableInput` if no format has this ending, or a Parquet file needs pyarrow, which is
-    not installed.
+    Raise `UnusableInput` for an unknown ending, or for a Parquet file without pyarrow.
     """
     if not path.name.lower().endswith(WRITABLE_ENDINGS):
         raise UnusableInput(

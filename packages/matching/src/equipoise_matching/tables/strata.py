@@ -37,8 +37,7 @@ _EXACT_TYPES = {"bool": bool, "string": str, "large_string": str} | dict.fromkey
 class FilePart(Struct, frozen=True):
     """The row groups of one file that have rows of a stratum.
 
-    The ``size`` (bytes) and the digest of the ``footer`` show whether the file has changed. The
-    footer describes columns and row groups.
+    The ``size`` (bytes) and the digest of the ``footer`` show whether the file has changed.
     """
 
     file: str

@@ -35,7 +35,6 @@ pub struct Blocks {
 /// The points of one arm under one candidate.
 #[derive(Default)]
 pub struct StretchedPoints {
-    /// Number of coordinates of a point.
     pub axes: usize,
     /// Coordinates, block after block and axis after axis, scaled into the unit ball.
     pub blocks: Vec<f32>,

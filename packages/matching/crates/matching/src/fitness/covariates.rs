@@ -16,8 +16,7 @@ pub struct Covariates {
     pub values: Vec<f64>,
     /// Indices of the columns whose distributions are compared.
     pub ranked_columns: Vec<usize>,
-    /// First rank of each ranked column, then the number of all ranks. The ranks of a column follow
-    /// the ranks of the column before.
+    /// First rank of each ranked column, then the number of all ranks. Columns share one series.
     pub starts: Vec<usize>,
     /// Ranks of the values in the ranked columns, point after point.
     pub ranks: Vec<u32>,

@@ -14,7 +14,6 @@ use crate::random::Draws;
 pub struct Distributions {
     /// Number of times that each point is in a pair.
     pub count: Vec<u64>,
-    /// Number of pairs.
     pub pairs: u64,
     /// For each rank, the number of treated rows minus controls with this value.
     steps: Vec<i64>,
@@ -23,7 +22,6 @@ pub struct Distributions {
 }
 
 impl Distributions {
-    /// Clears all counts, for another candidate.
     pub fn start(&mut self, points: usize) {
         self.count.clear();
         self.count.resize(points, 0);

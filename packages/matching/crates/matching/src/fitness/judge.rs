@@ -22,14 +22,12 @@ pub struct Judge {
     distributions: Distributions,
     /// Total weight of the pairs of each point, for unpaired t-tests.
     point_weights: Vec<f64>,
-    /// Total weight of all pairs.
     matched_weight: f64,
     criteria: Vec<f64>,
     ks_p_values: Vec<f64>,
 }
 
 impl Judge {
-    /// Clears all sums, for another candidate.
     pub fn start(&mut self, covariates: &Covariates, points: usize) {
         self.differences.start(covariates.stride);
         self.distributions.start(points);

@@ -9,7 +9,6 @@ use equipoise_special::Student;
 /// Weighted mean of the differences within pairs, and the sum of squares around it, in each column.
 #[derive(Default)]
 pub struct Differences {
-    /// Total weight of the pairs.
     weight: f64,
     mean: Vec<f64>,
     squares: Vec<f64>,
@@ -19,7 +18,6 @@ pub struct Differences {
 }
 
 impl Differences {
-    /// Clears all sums, for another candidate.
     pub fn start(&mut self, stride: usize) {
         self.weight = 0.0;
         for sums in [&mut self.mean, &mut self.squares] {

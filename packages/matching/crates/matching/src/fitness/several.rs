@@ -101,7 +101,6 @@ struct SearchResult {
     points: Vec<(f64, u32)>,
     /// Squared distance and weight of the nearest points with the needed weight, ascending.
     nearest: Vec<(f64, f64)>,
-    /// Total weight of the nearest points.
     weight: f64,
     needed_weight: f64,
     tolerance: f64,
@@ -110,7 +109,6 @@ struct SearchResult {
 }
 
 impl SearchResult {
-    /// Starts the search for another query.
     fn start(&mut self, needed_weight: f64, tolerance: f64) {
         self.points.clear();
         self.nearest.clear();
