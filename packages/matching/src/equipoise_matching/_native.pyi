@@ -52,17 +52,7 @@ class GenoudSearch:
 
 @final
 class Pairs:
-    """The pairs of a match: row numbers and weights.
-
-    Parameters
-    ----------
-    query, matched
-        Shape (pairs,): the row for which a match was sought, and the row of its match.
-    weights
-        Shape (pairs,): the weight of each pair.
-    dropped
-        Rows for which too few matches were found.
-    """
+    """The pairs of a match (``crates/matching/src/problem.rs``). Row numbers count from 0."""
 
     def __new__(
         cls,

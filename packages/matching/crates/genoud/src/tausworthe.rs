@@ -2,8 +2,9 @@
 //!
 //! Tausworthe (1965) draws bits `a[i] = a[i - p] xor a[i - q]` with p = 1279 and q = 216 (the
 //! trinomial x^p + x^q + 1 is primitive). Lewis & Payne (1973, Journal of the ACM 20(3)) discard
-//! 5000 p bits, and then make words. Each column of the words (one bit of each word) has the same
-//! sequence of bits, 100 p bits later than the column before. So words have the same recurrence.
+//! 5000 p bits, and then make words. A column has one bit of each word. All columns have the same
+//! sequence of bits, each 100 p bits later than the column before. So words have the same
+//! recurrence.
 
 use crate::philox::Philox;
 

@@ -106,8 +106,8 @@ impl Sample<'_> {
         pairs.iter().map(difference).collect()
     }
 
-    /// Returns the differences after the bias adjustment. The slopes of the outcome in the match's
-    /// arm move the outcome of the match to the covariates of the unit that it was found for.
+    /// Returns the differences after the bias adjustment. The slopes move the outcome of each match
+    /// to the covariates of the unit `query`.
     fn adjusted(&self, pairs: &Pairs, raw: &[f64], match_counts: &MatchCounts) -> Vec<f64> {
         let Some((covariates, columns)) = self.covariates else {
             return raw.to_vec();
@@ -193,9 +193,9 @@ impl Sample<'_> {
 /// A direction has no slope if its variance is below this fraction of the largest variance.
 const NEGLIGIBLE_FRACTION: f64 = 1e-12;
 
-/// Returns the slopes of the outcome on the covariates (row after row) among the rows with a
-/// positive weight, by weighted least squares with a constant. Each column is standardised first,
-/// so that its unit does not matter. In a direction without variance, the slope is 0.
+/// Returns the slopes of the outcome on the covariates (row after row), by weighted least squares
+/// with a constant. Rows need a positive weight. Each column is standardised first, so that its
+/// unit does not matter. In a direction without variance, the slope is 0.
 fn slopes(covariates: &[f64], columns: usize, outcome: &[f64], weights: &[f64]) -> Vec<f64> {
     let all_rows = 0..weights.len();
     let rows: Vec<usize> = all_rows.filter(|&row| weights[row] > 0.0).collect();

@@ -49,8 +49,8 @@ impl Matcher {
     ///
     /// Returns `None` if `progress` stops the search.
     ///
-    /// The correct rules use the neighbours that exist. In R, the variance is 0 if a caliper leaves
-    /// too few neighbours, and a neighbour that an arm lacks has the outcome 0.
+    /// The correct rules use the neighbours that exist. docs/evidence/r-packages.md says what R
+    /// does.
     pub fn variances(
         &self,
         outcome: &[f64],

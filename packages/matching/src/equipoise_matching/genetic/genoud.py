@@ -109,8 +109,8 @@ def genoud(
         If true, a generation without improvement counts towards ``wait_generations`` only if no
         component of the gradient exceeds ``solution_tolerance``.
     bfgs, burn_in
-        Whether BFGS polishes the best candidate of each generation (never with ``integer`` or
-        ``lexical``), and how many generations pass before the first polishing.
+        Whether BFGS polishes the best candidates (never with ``integer`` or ``lexical``). Number of
+        generations before the first polishing.
     operators
         Nine weights P1 to P9; by default, the first eight are equal and the ninth is 0.
         P1 keeps the best (cloning). P2 draws one parameter between its bounds (uniform mutation).

@@ -52,20 +52,7 @@ class Generation:
 class SearchResult:
     """The best candidate of a search, and its course.
 
-    Parameters
-    ----------
-    value, par
-        Values (criteria,) and parameters (nvars,) of the best candidate.
-    peak_generation
-        The last generation that improved by more than the tolerance.
-    operators
-        Number of candidates of a generation from each of the nine operators.
-    population
-        Number of candidates in a generation.
-    stopped_because
-        "no improvement", "generation limit" or "callback".
-    history
-        The generations, the random one first.
+    The fields are as in ``GenoudResult``. ``value`` has shape (criteria,), ``par`` (nvars,).
     """
 
     value: Floats

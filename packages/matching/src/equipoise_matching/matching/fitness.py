@@ -150,7 +150,7 @@ def fitness_problem(
     fitness
         "pvals": the p-values of each covariate's t-test and Kolmogorov-Smirnov test.
         "qqmean.mean" and other names of ``DISTANCES``: each covariate has a distance. It is the
-        mean, median or maximum of ``|F_treated - F_control|`` over the values, where F is the
+        mean, median or maximum of ``|F_treated - F_control|`` over the values. F is the
         distribution function of a group. The criterion is the mean or the median over the
         covariates. With "max", the criteria are all distances, the largest first. Or a function
         that takes the matches (``CandidateMatches``) and the covariates to balance. It returns one

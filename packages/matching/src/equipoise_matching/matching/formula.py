@@ -1,6 +1,6 @@
 """Find the columns in a formula, and refuse code that a formula may not contain.
 
-formulaic evaluates the Python in a formula, so a formula from somebody else could start a program
+formulaic evaluates the Python in a formula. So a formula from somebody else could start a program
 or overwrite a file. A formula may therefore contain only arithmetic, transforms and NumPy's
 elementwise functions. A short formula could also need more memory than any machine has. So sizes
 are checked first.

@@ -111,7 +111,7 @@ def match(
     caliper
         Largest difference in each column, in standard deviations: one value, or k values.
     replace, ties
-        Whether a unit may be the match of several units, and whether all tied matches are kept and
+        Whether a unit may be the match of several units. Whether all tied matches are kept and
         share the weight. If either is false, one of the ties is drawn at random.
     order
         Order in which units are matched without replacement: as in the "data", or by the "largest"

@@ -231,8 +231,8 @@ class Moments:
 def paired_p_value(differences: Floats, weights: Floats | None) -> float:
     """Return the two-sided p-value of a mean difference of zero.
 
-    With the differences d and the weights w, the mean is ``dbar = sum w d / sum w``, and its
-    squared error ``sum w (d - dbar)^2 / (sum w)^2``, with ``sum w - 1`` degrees of freedom.
+    The mean of the differences d with the weights w is ``dbar = sum w d / sum w``. The squared
+    error is ``sum w (d - dbar)^2 / (sum w)^2``, with ``sum w - 1`` degrees of freedom.
     """
     moments = Moments.of(differences, weights)
     squared_error = moments.population_variance / moments.size

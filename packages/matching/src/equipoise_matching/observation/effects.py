@@ -6,10 +6,10 @@ Imbens 2011, JBES 29(1)). The effect is
 
     τ = Σ w [(Y_i − m(X_i)) − (Y_j − m(X_j))] / Σ w.
 
-The score of a candidate row is ψ_i = t_i (Y_i − m(X_i) − τ) / Σ w, where t_i is the weight of its
-pairs. The score of a baseline row is ψ_j = −k_j (Y_j − m(X_j)) / Σ w, where k_j is the weight of
-its pairs. Many clusters give the variance by the sums of their scores. A few clusters give it by
-the changes of τ without each cluster. docs/methods/effects-from-logs.md has the steps.
+A candidate row has the score ψ_i = t_i (Y_i − m(X_i) − τ) / Σ w. A baseline row has the score ψ_j =
+−k_j (Y_j − m(X_j)) / Σ w. t_i and k_j are the total weights of the pairs of a row. With more than
+``MAX_REFITS`` clusters, the scores give the variance. With fewer clusters, the changes of τ without
+each cluster give the variance. More: docs/methods/effects-from-logs.md.
 """
 
 from __future__ import annotations
@@ -335,7 +335,7 @@ def changes_without_each_cluster(pair_effect: PairEffect, code: Indices) -> Floa
 def cluster_error(changes: Floats) -> float:
     """Return the standard error from the changes of the effect without each cluster.
 
-    V = (G − 1)/G Σ_g (τ₍₋g₎ − τ)², with the effect τ, the number of clusters G and the effect τ₍₋g₎
+    V = (G − 1)/G Σ_g (τ₍₋g₎ − τ)². τ is the effect, G the number of clusters, and τ₍₋g₎ the effect
     without cluster g (CV3 of MacKinnon, Nielsen and Webb 2023, J. Econometrics 232(2)).
     """
     return math.sqrt((len(changes) - 1) / len(changes) * float((changes**2).sum()))

@@ -9,9 +9,8 @@ between 1/(1+Γ) and Γ/(1+Γ). This bounds the p-value of the sum of the ranks 
 differences. The interval at Γ has the effects that neither one-sided test rejects.
 
 The second method compares a hidden factor with the strongest covariate (Cinelli and Hazlett 2020,
-JRSS B 82(1)). Its equations are for the slope of the treatment in a regression of the outcome on
-the treatment and the covariates. The robustness value is the partial R² of the factor with both
-treatment and outcome that makes this slope 0.
+JRSS B 82(1)). Its equations are for the slope of the treatment in a regression of the outcome. A
+factor whose partial R² with treatment and outcome is the robustness value makes this slope 0.
 """
 
 from __future__ import annotations
@@ -74,8 +73,8 @@ def hidden_bias(matched_sample: MatchedSample) -> HiddenBias:
 def _summary(gamma: float | None, number: int, of: str, unit: str, version: str) -> str:
     """Return the sentence on the factor ``gamma`` of the odds that changes the answer.
 
-    ``number`` is the number of ``of``, such as pairs. ``unit`` is a plural noun for rows or
-    clusters, which can have the ``version`` of the candidate.
+    The answer rests on ``number`` differences, which ``of`` names. ``unit`` names the rows or
+    clusters, and ``version`` the candidate.
     """
     if gamma is None:
         return (

@@ -164,7 +164,7 @@ class BalancedMatch(Struct, frozen=True):
     def missing_rows(self) -> tuple[MissingRows, ...]:
         """Return for each unbalanced covariate the range with too few baseline rows.
 
-        It is from the mean of matched baseline rows to percentile 95 or 5 of candidate rows.
+        The range goes from the mean of matched baseline rows to a percentile of candidate rows.
         """
         _, matrix = self.covariates.columns_to_balance
         treated, missing = self.treated, []

@@ -30,8 +30,8 @@ class Question(Struct, frozen=True):
     treatment
         Column with the version of each row.
     values
-        Two values of that column, as ``CANDIDATE:BASELINE``. ``None`` if the column has only two
-        values and one of them is a known name of a baseline (``main``, ``off``).
+        Two values of that column, as ``CANDIDATE:BASELINE``. ``None`` if there are only two values,
+        and one is a known baseline (``main``, ``off``).
     outcome
         Column with the cost that the candidate may have changed.
     covariates

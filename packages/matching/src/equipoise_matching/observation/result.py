@@ -267,7 +267,7 @@ class StratumResult(Struct, frozen=True):
     worst_difference: float | None
     """Difference of that column in standard deviations."""
     gamma_to_change: float | None
-    """Smallest factor of the odds that changes the answer; ``None`` if none is needed."""
+    """Smallest factor of the odds that changes the answer; ``None`` without an effect to change."""
 
 
 class Strata(Struct, frozen=True):

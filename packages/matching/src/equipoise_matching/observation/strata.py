@@ -1,9 +1,9 @@
 """The steps of ``observe --strata``: match each stratum alone, then combine the effects.
 
 A stratum has the rows with one value of the strata column. Only one stratum is in memory at a time.
-The combined effect is τ = Σ_s w_s τ_s, where w_s is the share of stratum s in the candidate rows
-with a match. Strata have no row in common, so the variance by Abadie and Imbens is Σ_s w_s² V_s,
-where V_s is the variance of τ_s. A cluster g may have rows in several strata. Without these rows, τ
+The combined effect is τ = Σ_s w_s τ_s. The weight w_s is the share of stratum s in the candidate
+rows with a match. Strata have no row in common. So the variance by Abadie and Imbens adds up w_s²
+times the variance of τ_s. A cluster g may have rows in several strata. Without these rows, τ
 changes by Δ_g. With G clusters in all strata, the variance by clusters is (G − 1)/G Σ_g Δ_g².
 """
 

@@ -6,10 +6,11 @@ above a quantile. With a category, they are the covariate's curves in the rows w
 category. A second round multiplies each chosen term by the curves of other covariates (Friedman
 1991, Annals of Statistics 19(1)).
 
-A term enters the model if it explains which rows have the candidate, or the outcome of the
-baseline's rows (double selection: Belloni, Chernozhukov and Hansen 2014, Review of Economic Studies
-81(2)). The covariates always enter. Then the term with the largest t² enters, until this t² is at
-most 2 ln(number of possible terms) (Foster and George 1994, Annals of Statistics 22(4)).
+A term enters the model if it explains which rows have the candidate. It also enters if it explains
+the outcome of the baseline's rows (double selection: Belloni, Chernozhukov and Hansen 2014, Review
+of Economic Studies 81(2)). The covariates always enter. Then the term with the largest t² (t
+statistic of its slope) enters, until this t² is at most 2 ln(number of possible terms) (Foster and
+George 1994, Annals of Statistics 22(4)).
 """
 
 from __future__ import annotations

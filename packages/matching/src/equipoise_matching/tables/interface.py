@@ -84,8 +84,8 @@ def match(
     Parameters
     ----------
     table
-        A data frame of pandas, polars or pyarrow (or anything with ``__arrow_c_stream__``), a
-        mapping of names to columns, or the name of a CSV or Parquet file.
+        A data frame of pandas, polars or pyarrow, a mapping of names to columns, the name of a CSV
+        or Parquet file, or an object with ``__arrow_c_stream__``.
     outcome, weights
         Column that the treatment may have changed, and column with the weight of each row.
     treatment

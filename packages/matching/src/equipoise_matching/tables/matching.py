@@ -263,8 +263,8 @@ class TableMatch(Struct, frozen=True, eq=False, dict=True):
         (from 1; strata of ``by``, else of ``exact``) and ``weight``. If the table already has such
         a name, ``match_`` comes before it. The effect is the difference of the weighted means.
 
-        Raise `UnusableInput` if ``r_compatible`` and ``common_support`` are combined, because rows
-        are then numbered as in R, or if pandas is needed but not installed.
+        Raise `UnusableInput` if ``r_compatible`` and ``common_support`` are combined: rows are then
+        numbered as in R. Raise it also if pandas is needed but not installed.
         """
         if isinstance(self.frame, str | Path | Mapping):
             return require("pandas", "frames").DataFrame(self.matched_columns())

@@ -1,4 +1,4 @@
-"""Read a table as columns from a CSV or Parquet file or a data frame, and write it to a file.
+"""Read a table from a CSV file, a Parquet file or a data frame, and write a table to a file.
 
 A Parquet table is a file, or a folder of files whose subfolders may be a partition (``day=3/``).
 """

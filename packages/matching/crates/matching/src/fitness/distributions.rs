@@ -162,7 +162,7 @@ pub fn median(values: &mut [f64]) -> f64 {
 /// observed distance.
 ///
 /// All columns use the same drawn rows. The draws depend only on the seed and the number of the
-/// sample, so neither threads nor the order of the candidates change a p-value.
+/// sample.
 pub fn bootstrap_p_values(
     observed: &Distributions,
     covariates: &Covariates,

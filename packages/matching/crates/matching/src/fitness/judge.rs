@@ -1,5 +1,5 @@
-//! Computes the criteria of a candidate from its links. The criteria are numbers: how well matching
-//! by the candidate balances the covariates.
+//! Computes the criteria of a candidate from its links. The criteria are numbers for the balance
+//! after matching by the candidate.
 
 use crate::fitness::covariates::Covariates;
 use crate::fitness::distributions::{Distributions, bootstrap_p_values, median};

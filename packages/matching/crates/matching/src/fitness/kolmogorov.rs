@@ -45,11 +45,11 @@ pub fn asymptotic(x: f64, as_in_r: bool) -> f64 {
 
 /// Returns P(distance ≥ `reach` / (n m)) for n treated rows and m controls, given their ties.
 ///
-/// A path is one order of all rows. Its distance after i treated rows and j controls is |i m - j
-/// n|. The distance counts only where a group of equal values ends (Schröer and Trenkler 1995,
-/// Computational Statistics & Data Analysis 20, 185-202). `ends` has the number of rows up to the
-/// end of each group. Paths with a distance of `reach` or more are removed, and their probability
-/// is added to the p-value. So small p-values keep their digits.
+/// A path is one order of all rows, with the distance |i m - j n| after i treated rows and j
+/// controls. The distance counts only where a group of equal values ends (Schröer and Trenkler
+/// 1995, Computational Statistics & Data Analysis 20, 185-202). `ends` has the number of rows up to
+/// the end of each group. Paths with a distance of `reach` or more are removed, and their
+/// probability is added to the p-value. So small p-values keep their digits.
 #[must_use]
 pub fn exact(reach: u64, treated: usize, controls: usize, ends: &[usize]) -> f64 {
     if reach == 0 {
@@ -63,8 +63,8 @@ pub fn exact(reach: u64, treated: usize, controls: usize, ends: &[usize]) -> f64
     for step in 1..=treated + controls {
         let remaining = (treated + controls - step + 1) as f64;
         let (low, high) = (step.saturating_sub(controls), step.min(treated));
-        // A path gets to i treated rows from i - 1 by a treated row, or from i by a control. The
-        // loop overwrites the probabilities, so it goes from high to low i.
+        // The next row of a path is treated (i grows by 1) or a control (i stays). The loop
+        // overwrites the probabilities, so it goes from high to low i.
         for i in (low..=high).rev() {
             let from_control = if i < step && step - 1 - i < controls {
                 paths[i] * (controls - (step - 1 - i)) as f64

@@ -1,5 +1,5 @@
-//! Fitness of the candidates of a genetic search. A candidate has a weight for each covariate, and
-//! its fitness says how well matching by these weights balances the covariates.
+//! Fitness of the candidates of a genetic search. A candidate has a weight for each covariate. The
+//! fitness of a candidate is the balance after matching by these weights.
 //!
 //! `docs/methods/genetic-matching.md` has the formulae and the differences from R's `GenMatch`.
 
