@@ -240,7 +240,6 @@ impl Search {
         self.stop_rule.generation_limit
     }
 
-    /// Runs the search until it needs an answer from the caller.
     fn advance(&mut self) {
         self.pending = loop {
             if let Some(step) = self.next_step() {
@@ -385,7 +384,6 @@ impl Search {
         }
     }
 
-    /// Returns the operators, ready to make children of the present population.
     fn breeder(&mut self) -> Breeder<'_> {
         Breeder {
             population: &self.population,

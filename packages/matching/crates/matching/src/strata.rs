@@ -157,7 +157,6 @@ impl Strata<'_> {
     }
 }
 
-/// Combines the results of the strata, in the order of the rows.
 fn combine(results: Vec<StratumResult>, rows_with_variances: usize) -> StrataResult {
     let mut pairs = Vec::with_capacity(results.iter().map(|result| result.pairs.query.len()).sum());
     let mut dropped = Vec::new();

@@ -209,7 +209,6 @@ fn axis_to_divide(input: &TreeInput<'_>, order: &[u32]) -> usize {
         .unwrap_or(0)
 }
 
-/// Returns the lowest and the highest value of the points on each axis.
 fn ranges_of(input: &TreeInput<'_>, points: &[u32]) -> Vec<(f64, f64)> {
     let mut ranges = vec![(f64::INFINITY, f64::NEG_INFINITY); input.width()];
     for &point in points {

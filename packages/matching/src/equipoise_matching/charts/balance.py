@@ -415,7 +415,6 @@ def search_values(rows: Rows, *, peak: int, title: str = "value") -> alt.LayerCh
 
 
 def _largest_differences(rows: Rows, count: int) -> Rows:
-    """Return the rows of the ``count`` covariates with the largest differences in any row."""
     largest: dict[str, float] = {}
     for row in rows:
         largest[row["variable"]] = max(largest.get(row["variable"], 0.0), row["sdiff"])

@@ -250,10 +250,7 @@ class GenoudResult:
             ]
 
     def plot(self) -> Any:
-        """Draw the best value and the median over the generations.
-
-        This needs ``equipoise-matching[charts]``.
-        """
+        """Draw the best value and the median; needs ``equipoise-matching[charts]``."""
         require_figures()
         from equipoise_matching.charts.balance import search_values
 

@@ -1,7 +1,4 @@
-"""Send an evaluator to a worker process, and return values or a failure from it.
-
-Workers need no part of the search except this package.
-"""
+"""Send an evaluator to a worker process, and return values or a failure from it."""
 
 from __future__ import annotations
 

@@ -330,10 +330,7 @@ def numbers_or_indicators(column: NDArray[Any], name: str) -> list[tuple[str, Fl
 
 
 def yes_or_no(column: NDArray[Any]) -> NDArray[Any]:
-    """Return a column of yes and no as true and false, and any other column unchanged.
-
-    ``YES_TEXTS`` and ``NO_TEXTS`` may have upper or lower case.
-    """
+    """Return a column of yes and no, in any case, as true and false; other columns unchanged."""
     if not holds_text(column):
         return column
     texts = [value.strip().lower() if isinstance(value, str) else "" for value in column.tolist()]

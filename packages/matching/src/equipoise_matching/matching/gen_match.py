@@ -295,10 +295,7 @@ class GenMatchResult:
         return f"First criterion ({self.measure})"
 
     def plot(self) -> Any:
-        """Draw each covariate's difference before, during and after the search.
-
-        This needs ``equipoise-matching[charts]``.
-        """
+        """Draw each covariate's difference in the search; needs ``equipoise-matching[charts]``."""
         from equipoise_matching.matching.drawing import search_course_chart
 
         return search_course_chart(self)

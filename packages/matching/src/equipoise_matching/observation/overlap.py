@@ -59,10 +59,7 @@ class TreatmentModel(Struct, frozen=True):
 
 
 def fit_treatment(covariates: Covariates, treated: Truths, seed: int) -> TreatmentModel:
-    """Choose the terms that predict which rows have the candidate, and fit the odds.
-
-    ``treated`` (rows,) marks the candidate's rows.
-    """
+    """Choose the terms that predict which rows have the candidate, and fit the odds."""
     dictionary = term_dictionary_of(covariates, seed)
     all_rows = np.arange(len(treated))
     target = treated.astype(np.float64)

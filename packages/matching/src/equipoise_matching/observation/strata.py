@@ -395,7 +395,6 @@ def _cluster_labels(name: str, sample: Sample, rows: Indices) -> list[ClusterLab
 
 
 def _stratum_progress(name: str, progress: Progress) -> Progress:
-    """Return a function that puts the name of the stratum before each step."""
     return lambda step: progress(f"{name}: {step}")
 
 

@@ -63,7 +63,6 @@ impl Distributions {
         }
     }
 
-    /// Counts the rows of both arms together at each rank.
     fn count_rows(&mut self, covariates: &Covariates) {
         self.rows.clear();
         self.rows

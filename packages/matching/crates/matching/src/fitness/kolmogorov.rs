@@ -6,7 +6,6 @@ use std::f64::consts::{FRAC_PI_2, PI};
 pub const EXACT_BELOW: u64 = 10_000;
 /// Number of terms of the series for small distances in R.
 const R_TERMS: u32 = 1;
-/// Number of terms of the series for small distances.
 const TERMS: u32 = 10;
 /// R's series for large distances ends with the first term that is at most this number.
 const R_LAST_TERM: f64 = 1e-6;

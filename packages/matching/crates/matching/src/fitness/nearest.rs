@@ -169,7 +169,6 @@ struct NearestVisitor<'a, const BOTH_WAYS: bool> {
     query_start: usize,
     /// Index of the first point of the other arm.
     target_start: usize,
-    /// Reach of each query.
     reach: [f32; QUERIES],
     radii: &'a mut [f64],
     guess: &'a mut [u32],

@@ -178,7 +178,6 @@ struct NearBlocks<const BOTH_WAYS: bool> {
     /// Low and high ends of the box of the queries.
     low: Vec<f32>,
     high: Vec<f32>,
-    /// Index of the next batch.
     batch: usize,
     /// A bit for each block of the last batch that was not yet returned.
     remaining: u32,
