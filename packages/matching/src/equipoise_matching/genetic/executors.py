@@ -236,7 +236,7 @@ class Pool:
 class DaskClient:
     """The workers of a Dask client, which the caller owns; errors name the cluster."""
 
-    lost_work = "the search"
+    work_name = "the search"
     """Name of the work in the hint to start the work again after the scheduler was lost."""
 
     def __init__(self, client: Client) -> None:
@@ -246,7 +246,7 @@ class DaskClient:
         self._worker_argument = "SCHEDULER:PORT" if scheduler is None else self._address
         self._distributed = importlib.import_module("distributed")
 
-    def threads(self) -> Mapping[str, int]:
+    def threads_by_worker(self) -> Mapping[str, int]:
         """Wait for a worker, and return the number of threads of each worker."""
         with self._reports_lost_scheduler():
             threads = self._client.nthreads()
@@ -266,7 +266,7 @@ class DaskClient:
     def _scheduler_lost(self) -> UnusableInput:
         return UnusableInput(
             f"the connection to the scheduler at {self._address} was lost",
-            hint=f"start the scheduler, then {self.lost_work} again, which gives the same answer",
+            hint=f"start the scheduler, then {self.work_name} again, which gives the same answer",
         )
 
     def _wait_for_a_worker(self) -> None:
@@ -303,7 +303,7 @@ class Cluster(DaskClient):
 
     def batch_size(self, candidates: int) -> int:
         """Return the number of candidates in a batch, by the number of threads of all workers."""
-        return batch_share(candidates, max(1, sum(self.threads().values())))
+        return batch_share(candidates, max(1, sum(self.threads_by_worker().values())))
 
     def outcomes(self, batches: Sequence[Floats]) -> list[Floats | Failure]:
         """Return the values of each batch; batches of lost workers run again."""

@@ -126,7 +126,7 @@ def evaluate_checked(evaluate: Evaluate, candidates: Floats) -> Floats:
     except EquipoiseError:
         raise
     except Exception as error:
-        raise _failure(evaluate, candidates, error) from error
+        raise _first_error(evaluate, candidates, error) from error
     if values.ndim == 1:
         values = values[:, np.newaxis]
     if values.ndim != 2 or len(values) != len(candidates):
@@ -210,7 +210,7 @@ def describe_error(error: Exception) -> str:
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
-def _failure(evaluate: Evaluate, candidates: Floats, error: Exception) -> EvaluationFailed:
+def _first_error(evaluate: Evaluate, candidates: Floats, error: Exception) -> EvaluationFailed:
     """Return the error of the first candidate for which the function raises an exception."""
     failing = candidates[0]
     for candidate in candidates:

@@ -62,7 +62,7 @@ class StratumRows(Struct, frozen=True):
     parts: tuple[FilePart, ...]
 
 
-class AnotherFile(UnusableInput):
+class UnusableFile(UnusableInput):
     """A missing or changed file. The message follows the name of a host: ``does not see FILE``."""
 
 
@@ -167,17 +167,17 @@ def read_rows(stratum: StratumRows) -> Log:
 def check_files(stratum: StratumRows) -> None:
     """Check that this process can read the indexed files.
 
-    Raise `AnotherFile` if a file is missing, cannot be read, or has changed.
+    Raise `UnusableFile` if a file is missing, cannot be read, or has changed.
     """
     for part in stratum.parts:
         try:
             identity = _file_identity(part.file)
         except FileNotFoundError as error:
-            raise AnotherFile(f"does not see {part.file}") from error
+            raise UnusableFile(f"does not see {part.file}") from error
         except OSError as error:
-            raise AnotherFile(f"cannot read {part.file}: {error.strerror or error}") from error
+            raise UnusableFile(f"cannot read {part.file}: {error.strerror or error}") from error
         if identity != (part.size, part.footer):
-            raise AnotherFile(f"sees another file as {part.file}")
+            raise UnusableFile(f"sees another file as {part.file}")
 
 
 def _needed_columns(path: Path, schema: Any, column: str, question: Question) -> list[Any]:
