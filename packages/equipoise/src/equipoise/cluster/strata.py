@@ -35,7 +35,7 @@ from equipoise_matching.observation.strata import (
     StratumOutcome,
     match_stratum,
 )
-from equipoise_matching.tables.strata import UnusableFile, StratumRows, check_files, read_rows
+from equipoise_matching.tables.strata import StratumRows, UnusableFile, check_files, read_rows
 
 MAX_LOSSES = 3
 """Number of workers lost with the same stratum after which the command fails."""
