@@ -267,7 +267,7 @@ class _StrataQueue:
 class DaskWorkers(DaskClient):
     """The workers of a connected client, each with one stratum at a time."""
 
-    work_name = "the command"
+    lost_work = "the command"
 
     def start(self, worker: str, request: bytes) -> Any:
         """Start a task that no other worker may take."""

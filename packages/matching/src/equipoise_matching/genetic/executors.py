@@ -236,8 +236,8 @@ class Pool:
 class DaskClient:
     """The workers of a Dask client, which the caller owns; errors name the cluster."""
 
-    work_name = "the search"
-    """Name of the work in the hint to start the work again after the scheduler was lost."""
+    lost_work = "the search"
+    """What the user must start again, for the hint if the scheduler is lost."""
 
     def __init__(self, client: Client) -> None:
         self._client: Any = client  # Dask types half of its methods.
@@ -266,7 +266,7 @@ class DaskClient:
     def _scheduler_lost(self) -> UnusableInput:
         return UnusableInput(
             f"the connection to the scheduler at {self._address} was lost",
-            hint=f"start the scheduler, then {self.work_name} again, which gives the same answer",
+            hint=f"start the scheduler, then {self.lost_work} again, which gives the same answer",
         )
 
     def _wait_for_a_worker(self) -> None:
