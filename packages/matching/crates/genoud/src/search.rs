@@ -32,7 +32,7 @@ pub struct GenerationRecord {
     pub best: Candidate,
     /// The first criterion of the candidate in the middle of the order.
     pub median: f64,
-    /// Number of points evaluated so far, without those of the local optimiser.
+    /// Number of points evaluated so far, without the points of the local optimiser.
     pub evaluations: usize,
 }
 
@@ -76,7 +76,7 @@ pub struct Search {
     generation: usize,
     /// Number of values of each point; `None` before the first answer.
     criteria: Option<usize>,
-    /// Number of points evaluated so far, without those of the local optimiser.
+    /// Number of points evaluated so far, without the points of the local optimiser.
     evaluations: usize,
     /// The last point that polishing could not improve.
     polished_in_vain: Option<Vec<f64>>,

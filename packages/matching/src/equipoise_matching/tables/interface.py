@@ -346,7 +346,7 @@ def observe(
         Plural noun for the rows in the answer: ``"people"``, ``"builds"``.
     missing
         As for ``match``. By default a missing value in a column of the question is an error.
-        Without ``covariates``, a column with missing values is not matched on, with a warning.
+        Without ``covariates``, a column with missing values is left out, with a warning.
     exact, placebo_outcomes, mediators, leave_others_out, one_unit, seed, threads
         As for ``equipoise observe`` (docs/how-to/estimate-from-logs.md).
     progress

@@ -34,8 +34,8 @@ class MissingValues(Struct, frozen=True):
     Parameters
     ----------
     policy
-        ``refuse``, ``drop`` (leave out rows with a missing value) or ``indicator`` (keep rows with
-        a missing covariate, and add a covariate that marks them).
+        ``refuse``, ``drop`` (leave out rows with a missing value) or ``indicator`` (add a covariate
+        that marks rows with a missing covariate).
     columns
         Number of missing values in each column that has some.
     rows_left_out
@@ -217,7 +217,7 @@ def complete_log(log: Log, question: Question, policy: Policy | None) -> Complet
 
 
 def _not_matched(code: str, columns: Mapping[str, int], kind: str, hint: str) -> AnalysisWarning:
-    """Return the warning that columns are not matched on, with their numbers of bad values."""
+    """Return the warning that columns are no covariates, with the numbers of their bad values."""
     return AnalysisWarning(
         code,
         f"columns with {kind} values are not matched on, but may explain the difference: "

@@ -266,14 +266,14 @@ class Pairing(Struct, frozen=True, kw_only=True):
         """Return the arguments of ``match`` and ``gen_match`` for columns with these names.
 
         ``owners`` has the column of the table from which each column was made. Raise
-        `UnusableInput` if a column in ``exact`` is not matched on, or the number of calipers does
+        `UnusableInput` if a column in ``exact`` is not a covariate, or the number of calipers does
         not fit.
         """
         matched_on = list(dict.fromkeys(owners))
         unknown = [name for name in self.exact if name not in matched_on and name not in names]
         if unknown:
             raise UnusableInput(
-                f"{option('exact')}: {', '.join(unknown)} is not matched on",
+                f"{option('exact')}: there is no covariate {', '.join(unknown)}",
                 hint=f"name one of {', '.join(matched_on)}, or make it a covariate",
             )
         caliper: Any = self.caliper
