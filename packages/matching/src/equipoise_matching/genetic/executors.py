@@ -237,7 +237,7 @@ class DaskClient:
     """The workers of a Dask client, which the caller owns; errors name the cluster."""
 
     lost_work = "the search"
-    """What the user must start again, for the hint if the scheduler is lost."""
+    """Work that the user must start again, for the hint if the scheduler is lost."""
 
     def __init__(self, client: Client) -> None:
         self._client: Any = client  # Dask types half of its methods.

@@ -84,7 +84,7 @@ MIN_SHARE = 0.5
 _MAX_LISTED_STRATA = 3
 
 Rows = TypeVar("Rows")
-"""What ``read`` of a `StratifiedLog` needs to find a stratum's rows, such as row numbers."""
+"""Place of a stratum's rows, for ``read`` of a `StratifiedLog`, such as their row numbers."""
 ClusterLabel = tuple[str, object]
 """Column and value of a cluster. A cluster has the same label in every stratum."""
 

@@ -217,7 +217,7 @@ def complete_log(log: Log, question: Question, policy: Policy | None) -> Complet
 
 
 def _not_matched(code: str, columns: Mapping[str, int], kind: str, hint: str) -> AnalysisWarning:
-    """Return the warning that columns are no covariates, with the numbers of their bad values."""
+    """Return the warning that columns are not covariates, with their numbers of bad values."""
     return AnalysisWarning(
         code,
         f"columns with {kind} values are not matched on, but may explain the difference: "
