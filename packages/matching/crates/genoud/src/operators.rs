@@ -11,7 +11,7 @@ use crate::random::Source;
 
 /// Largest number of attempts to draw different parents, a changed child or an admissible child.
 const MAX_TRIES: usize = 1000;
-/// Weight of a parent's own value in its child, in the last parameters of operator 6.
+/// Weight of a parent's own value in its child, after the cut of operator 6.
 const OWN_WEIGHT: f64 = 0.1;
 
 /// Makes children from the population by the operators.

@@ -25,7 +25,7 @@ impl Points {
     }
 }
 
-/// Returns the point x~ F of each row: x~ has the standardised covariates, and F F' = W.
+/// Returns the point x~ F of each row: x~ are its standardised covariates, F F' is the metric W.
 pub fn embed(problem: &Problem) -> Points {
     let columns = problem.columns;
     let standardised = standardise(problem);

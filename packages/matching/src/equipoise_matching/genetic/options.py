@@ -15,7 +15,7 @@ from equipoise_matching.genetic.worker import Floats
 from equipoise_matching.shared.errors import UnusableInput
 
 DEFAULT_BOUND = 10.0
-"""Default upper bound of a parameter; the default lower bound is the negative number."""
+"""Default bounds of a parameter: from minus this number to this number."""
 DEFAULT_OPERATOR_WEIGHTS = (50.0, 50.0, 50.0, 50.0, 50.0, 50.0, 50.0, 50.0, 0.0)
 """Weights of the operators P1 to P9, which make the next generation; ``genoud`` describes them."""
 MAX_PARAMETERS = 100_000
@@ -39,7 +39,7 @@ MAX_POPULATION_NUMBERS = 100_000_000
 class SearchOptions:
     """The checked options of a search, which ``_native`` reads by name.
 
-    Raise `UnusableInput` if an option cannot be used. Its message counts parameters from 1.
+    Raise `UnusableInput` if an option cannot be used. The message counts parameters from 1.
 
     Parameters
     ----------

@@ -42,7 +42,7 @@ MAX_ITERATIONS = 100
 MAX_COST = 1e300
 """Cost in place of infinity, because SciPy's line search cannot compute with infinity."""
 GRADIENT_TOLERANCE = 0.0
-"""Gradient at which polishing ends. With 0, it ends when the value no longer improves."""
+"""Gradient at which polishing ends. With 0, polishing ends when the value stays."""
 GRADIENT_HINT = "return a number for each parameter from gradient, or leave gradient out"
 
 

@@ -213,7 +213,7 @@ class TableMatch(Struct, frozen=True, eq=False, dict=True):
     def se(self) -> float | None:
         """Standard error of the effect, which gives ``interval``.
 
-        It is from Abadie and Imbens (2006), or without replacement for independent pairs.
+        It is the error of Abadie and Imbens (2006); without replacement, of independent pairs.
         """
         return self.pairs.se_standard if self.pairs.se is None else self.pairs.se
 
