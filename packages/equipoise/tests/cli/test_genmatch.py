@@ -148,7 +148,7 @@ def test_the_help_says_what_trust_a_scheduler_needs(equipoise: Equipoise) -> Non
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("--exact", "z"), "--exact: z is not matched on"),
+        (("--exact", "z"), "--exact: there is no covariate z"),
         (("--balance", "a + nothing"), "nothing"),
         (("--population", "1"), "population"),
         (("--fitness", "best"), "best"),

@@ -271,7 +271,7 @@ def test_the_love_plot_is_written(equipoise: Equipoise, table: str, tmp_path: Pa
             ("match", "disc.csv", *COLUMNS, "--by", "a", "--bias-adjust", "--outcome", "y"),
             "cannot be used with --by",
         ),
-        (("match", "disc.csv", *COLUMNS, "--exact", "z"), "--exact: z is not matched on"),
+        (("match", "disc.csv", *COLUMNS, "--exact", "z"), "--exact: there is no covariate z"),
         (("match", "disc.csv", *COLUMNS, "--caliper", "1,2"), "2 numbers for 4 covariates"),
         (("match", "disc.csv", *COLUMNS, "--caliper", "nan"), "nan"),
         (("match", "disc.csv", *COLUMNS, "--bias-adjust"), "needs an outcome"),

@@ -79,7 +79,7 @@ class Scripted:
         self._open: list[tuple[str, bytes]] = []
         self._ended: list[tuple[str, bytes]] = []
 
-    def threads(self) -> Mapping[str, int]:
+    def threads_by_worker(self) -> Mapping[str, int]:
         return dict(self.there)
 
     def start(self, worker: str, request: bytes) -> Any:

@@ -1,9 +1,9 @@
 """Estimate the effect of a treatment by matching: compare treated units with similar controls.
 
-``match``, ``match_balance``, ``gen_match`` and the other functions take arrays; the functions of
-``equipoise_matching.tables`` with the same names, and ``observe``, take data frames or files, and
-names of columns. ``genoud`` is the genetic search alone. Each folder or file imports only from the
-earlier ones in this list:
+``match``, ``match_balance``, ``gen_match`` and the other functions take arrays. In
+``equipoise_matching.tables``, functions with the same names take data frames or files, and names of
+columns; so does ``observe``. ``genoud`` is the genetic search alone. Each folder or file imports
+only from earlier entries of this list:
 
 - ``shared``: modules that the wheels of this package and of `equipoise` both carry
 - ``warning``, ``report``: the report of a result, with its warnings

@@ -1,4 +1,4 @@
-"""The native part (packages/matching/crates/python): typed options and arrays in, results out."""
+"""The native part (packages/matching/crates/python)."""
 
 from collections.abc import Callable
 from typing import final
@@ -25,8 +25,7 @@ class GenoudSearch:
     def ask(self) -> tuple[str, NDArray[np.float64]]:
         """Return the next step and the points (rows, nvars) that it needs.
 
-        Steps are "evaluate", "polish" and "gradient"; the last one is "no improvement" or
-        "generation limit".
+        The last step is the reason for the end: "no improvement" or "generation limit".
         """
 
     def tell(self, values: NDArray[np.float64]) -> None:
@@ -36,7 +35,7 @@ class GenoudSearch:
         """Take the polished points (rows, nvars) and their values (rows, criteria)."""
 
     def tell_gradient(self, is_small: bool) -> None:
-        """Take whether the gradient at the point is small."""
+        """Take the answer whether the gradient at the point is small."""
 
     @property
     def generation_limit(self) -> int: ...
@@ -53,17 +52,7 @@ class GenoudSearch:
 
 @final
 class Pairs:
-    """The pairs of a match: row numbers and weights.
-
-    Parameters
-    ----------
-    query, matched
-        Shape (pairs,): the row for which a match was sought, and the row of its match.
-    weights
-        Shape (pairs,): the weight of each pair.
-    dropped
-        Rows for which too few matches were found.
-    """
+    """The pairs of a match (``crates/matching/src/problem.rs``). Row numbers count from 0."""
 
     def __new__(
         cls,
@@ -117,7 +106,7 @@ class Matcher:
     def variances(self, pairs: Pairs, neighbors: float) -> NDArray[np.float64]:
         """Return the variance of the outcome of each unit in a pair, from its nearest neighbours.
 
-        The neighbours are of the same arm. Without them, and in no pair, the variance is NaN.
+        Neighbours are of the same arm. The variance is NaN without a neighbour or a pair.
         """
 
 def match_strata(

@@ -37,7 +37,7 @@ def test_the_claw_has_its_published_maximum(generator: Any) -> None:
     )
     assert result.value == pytest.approx(0.4113123, abs=5e-8)
     assert result.par == pytest.approx([0.9995032], abs=1e-6)
-    assert result.gradients == pytest.approx([0.0], abs=1e-4)
+    assert result.gradient == pytest.approx([0.0], abs=1e-4)
 
 
 def test_the_biclaw_has_its_published_maximum() -> None:
@@ -106,7 +106,7 @@ def test_whole_numbers_stay_whole() -> None:
     result = genoud(off_grid, 2, integer=True, bounds=[[-20, 20]] * 2, population=100, seed=1)
     assert all(np.all(point == np.round(point)) for point in evaluated)
     assert list(result.par) == [3.0, -8.0]
-    assert result.gradients is None
+    assert result.gradient is None
 
 
 def test_lexical_values_come_back_as_a_vector() -> None:
@@ -115,7 +115,7 @@ def test_lexical_values_come_back_as_a_vector() -> None:
     )
     assert isinstance(result.value, np.ndarray)
     assert result.value[0] == 0.0
-    assert result.gradients is None
+    assert result.gradient is None
 
 
 def test_nothing_outside_is_evaluated_where_the_bounds_bind_wholly() -> None:
@@ -177,7 +177,7 @@ def test_the_gradient_of_the_caller_is_used() -> None:
     result = genoud(bowl, 3, gradient=slope, population=20, generations=3, seed=1)
     assert slopes_at
     assert result.par == pytest.approx([1.0] * 3, abs=1e-8)
-    assert result.gradients == pytest.approx([0.0] * 3, abs=1e-7)
+    assert result.gradient == pytest.approx([0.0] * 3, abs=1e-7)
 
 
 def test_the_local_minimum_crossover_moves_towards_the_minimum() -> None:

@@ -268,7 +268,7 @@ def test_observe_refuses_unknown_values(arguments: dict[str, Any], words: str) -
         ({"treatment": "region", "covariates": ["age"]}, "it has north, south"),
         ({"treatment": "region=east:west", "covariates": ["age"]}, "does not name two values"),
         ({"treatment": "treat", "covariates": ["age"], "missing": "guess"}, "no policy 'guess'"),
-        ({"treatment": "treat", "covariates": ["age"], "exact": ["z"]}, "not matched on"),
+        ({"treatment": "treat", "covariates": ["age"], "exact": ["z"]}, "no covariate z"),
         ({"treatment": "treat", "covariates": ["re78"], "outcome": "region"}, "is not a number"),
     ],
 )

@@ -15,7 +15,7 @@ from pyarrow import parquet
 from equipoise_matching.observation.strata import observe_strata
 from equipoise_matching.shared.errors import UnusableInput
 from equipoise_matching.tables.reading import read_parquet
-from equipoise_matching.tables.strata import AnotherFile, check_files, find_strata, read_rows
+from equipoise_matching.tables.strata import UnusableFile, check_files, find_strata, read_rows
 from packages.matching.tests.observation.logs import loaded_log, question
 
 ROWS = 12
@@ -176,11 +176,11 @@ def test_a_file_that_is_gone_or_was_replaced_is_named(tmp_path: Path) -> None:
     rows = find_strata(str(file), "kind", question()).rows["a"]
     check_files(rows)
     parquet.write_table(log_of(["a"] * 4, first=1.0), file)
-    with pytest.raises(AnotherFile, match="sees another file as"):
+    with pytest.raises(UnusableFile, match="sees another file as"):
         check_files(rows)
     file.write_bytes(b"")
-    with pytest.raises(AnotherFile, match="sees another file as"):
+    with pytest.raises(UnusableFile, match="sees another file as"):
         check_files(rows)
     file.unlink()
-    with pytest.raises(AnotherFile, match="does not see"):
+    with pytest.raises(UnusableFile, match="does not see"):
         check_files(rows)

@@ -36,7 +36,7 @@ from equipoise_matching.observation.strata import (
     StratumOutcome,
     match_stratum,
 )
-from equipoise_matching.tables.strata import AnotherFile, StratumRows, check_files, read_rows
+from equipoise_matching.tables.strata import StratumRows, UnusableFile, check_files, read_rows
 
 MAX_LOSSES = 3
 """If this number of workers is lost with the same stratum, the command fails."""
@@ -121,7 +121,7 @@ def _reply_to(request: StratumRequest) -> StratumReply:
         )
     try:
         check_files(request.rows)
-    except AnotherFile as error:
+    except UnusableFile as error:
         return StratumReply(worker_problem=Refusal.of(error))
     rows = read_rows(request.rows)
     outcome = match_stratum(request.name, rows, request.question, request.versions)
@@ -191,9 +191,9 @@ class _StrataQueue:
         """Return the outcomes in the order of the strata."""
         try:
             while self._waiting_indices or self._tasks:
-                self._start(self._workers.threads())
+                self._start(self._workers.threads_by_worker())
                 self._workers.wait([task for _, task in self._tasks.values()])
-                self._collect(self._workers.threads())
+                self._collect(self._workers.threads_by_worker())
         finally:
             self._workers.forget(task for _, task in self._tasks.values())
         if self._first_problem is not None:

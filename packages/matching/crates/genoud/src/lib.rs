@@ -1,7 +1,7 @@
 //! Genetic optimisation using derivatives (Mebane & Sekhon 2011, JSS 42(11)).
 //!
-//! The search requests one step after the other, such as the values of some points, and the caller
-//! answers. A candidate is a point with its values; the paper calls it an individual.
+//! The search asks the caller for the values of points, and continues with the answers. A candidate
+//! is a point with its values; the paper calls it an individual.
 
 mod candidate;
 mod domain;

@@ -1,4 +1,5 @@
-//! The operators 2 to 8 of Mebane & Sekhon (2011), table 1: parents in, children out.
+//! The operators 2 to 9 of Mebane & Sekhon (2011), table 1, make new points (children) from
+//! candidates (parents).
 //!
 //! Where the table and R's package differ, this module follows the table;
 //! docs/evidence/r-packages.md lists the differences.
@@ -8,9 +9,9 @@ use crate::domain::{Boundary, Domain};
 use crate::options::OperatorCounts;
 use crate::random::Source;
 
-/// Number of attempts to make a child that differs from its parents or is admissible.
+/// Largest number of attempts to draw different parents, a changed child or an admissible child.
 const MAX_TRIES: usize = 1000;
-/// Weight of a parent's own values after the cut of a simple crossover.
+/// Weight of a parent's own value in its child, after the cut of operator 6.
 const OWN_WEIGHT: f64 = 0.1;
 
 /// Makes children from the population by the operators.
@@ -19,13 +20,13 @@ pub struct Breeder<'a> {
     pub population: &'a [Candidate],
     pub domain: &'a Domain,
     pub boundary: Boundary,
-    /// Largest step of non-uniform mutation, as a fraction of the way to the bound.
+    /// Largest move of operators 4 and 7, as a fraction of the way to the bound.
     pub reach: f64,
     pub source: &'a mut Source,
 }
 
 impl Breeder<'_> {
-    /// Draws the rank of a parent: the r-th best has probability 2^-r.
+    /// Draws the rank of a parent: the best with probability 1/2, the next with 1/4, and so on.
     pub fn select(&mut self) -> usize {
         self.source.geometric_rank(self.population.len())
     }
@@ -112,11 +113,11 @@ impl Breeder<'_> {
         self.admissible_or_parent(child, first)
     }
 
-    /// Operator 6: two parents swap nine tenths of each parameter after a cut.
+    /// Operator 6 mixes two parents with the weights 0.1 and 0.9, after a random cut.
     pub fn simple_crossover(&mut self) -> [Vec<f64>; 2] {
         let (first, second) = self.pair();
         let parameters = self.domain.parameters();
-        // A cut before the first parameter would only exchange the parents.
+        // If all parameters were mixed, the children would only be the exchanged parents.
         let cut = match parameters {
             1 => 0,
             _ => 1 + self.source.index(parameters - 1),
@@ -148,8 +149,8 @@ impl Breeder<'_> {
         self.point(better).to_vec()
     }
 
-    /// Operator 9: the child lies between a parent, `start`, and the polished point of this parent.
-    /// `mix` is the share of the polished point; `None` draws it.
+    /// Operator 9: the child lies between a parent (`start`) and its polished point. `mix` is the
+    /// share of the polished point; `None` draws the share.
     pub fn local_minimum_crossover(
         &mut self,
         start: &[f64],
@@ -189,12 +190,13 @@ impl Breeder<'_> {
         }
     }
 
+    /// Whether the child is finite, and inside the bounds if the boundary level demands this.
     fn is_admissible(&self, child: &[f64]) -> bool {
         child.iter().all(|value| value.is_finite())
             && (self.boundary == Boundary::RandomPoints || self.domain.contains(child))
     }
 
-    /// Returns the rounded child, or the parent if the child is then not admissible.
+    /// Rounds and returns the child. If the rounded child is not admissible, returns the parent.
     fn admissible_or_parent(&self, mut child: Vec<f64>, parent: usize) -> Vec<f64> {
         for value in &mut child {
             *value = self.domain.rounded(*value);
@@ -207,12 +209,12 @@ impl Breeder<'_> {
     }
 }
 
-/// The exponent of non-uniform mutation (B in the paper).
+/// The exponent of the reach (B in the paper).
 const MUTATION_EXPONENT: i32 = 6;
 /// Smallest reach. With a reach of 0, the last generation would copy its parents.
 const MIN_REACH: f64 = 1e-5;
 
-/// Returns the reach of non-uniform mutation: (1 - t / T)^6, with the generation t and the limit T.
+/// Returns the reach (1 - t / T)^6 in generation t, with the limit T of generations.
 pub fn mutation_reach(generation: usize, generation_limit: usize) -> f64 {
     let remaining = 1.0 - generation as f64 / generation_limit as f64;
     // A loop multiplies, because powi may round differently on other architectures.

@@ -47,7 +47,7 @@ pub struct Options {
     pub polish: bool,
     /// Number of generations before the first polishing.
     pub burn_in: usize,
-    /// Whether a generation without improvement counts only if the gradient is small.
+    /// Whether only generations with a small gradient count towards `wait_generations`.
     pub gradient_check: bool,
     /// Whether values are remembered, so that no point is evaluated twice.
     pub memory: bool,
@@ -126,7 +126,7 @@ impl Options {
     }
 }
 
-/// Numbers of candidates of a generation that the operators make.
+/// Number of candidates that each operator makes in a generation.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct OperatorCounts {
     /// Numbers for the operators 1 to 9. Operator 1, cloning, fills the rest of the generation.

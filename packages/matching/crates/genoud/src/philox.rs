@@ -58,7 +58,6 @@ fn philox(mut counter: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {
     counter
 }
 
-/// Returns the lower and the upper half of a word.
 #[allow(clippy::cast_possible_truncation)]
 const fn halves(word: u64) -> [u32; 2] {
     [word as u32, (word >> 32) as u32]

@@ -76,7 +76,7 @@ impl Source {
         self.bits() >> 63 == 1
     }
 
-    /// Draws an index below `length`: index r with probability 2^-(r + 1), the last with the rest.
+    /// Draws an index r below `length` with probability 2^-(r + 1); the last gets the rest.
     pub fn geometric_rank(&mut self, length: usize) -> usize {
         let zeros = self.bits().leading_zeros() as usize;
         zeros.min(length - 1)

@@ -10,7 +10,7 @@ use crate::operators::{Breeder, children, mutation_reach};
 use crate::options::{Direction, LOCAL_MINIMUM, OperatorCounts, Options, SearchError};
 use crate::random::Source;
 
-/// The next step of the search, which the caller does and answers.
+/// The next step of the search, which the caller performs.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
     /// Evaluate these points, for [`crate::Search::tell`].
@@ -32,7 +32,7 @@ pub struct GenerationRecord {
     pub best: Candidate,
     /// The first criterion of the candidate in the middle of the order.
     pub median: f64,
-    /// Number of points evaluated so far, without those of the local optimiser.
+    /// Number of points evaluated so far, without the points of the local optimiser.
     pub evaluations: usize,
 }
 
@@ -76,9 +76,9 @@ pub struct Search {
     generation: usize,
     /// Number of values of each point; `None` before the first answer.
     criteria: Option<usize>,
-    /// Number of points evaluated so far, without those of the local optimiser.
+    /// Number of points evaluated so far, without the points of the local optimiser.
     evaluations: usize,
-    /// The last point that polishing did not improve.
+    /// The last point that polishing could not improve.
     polished_in_vain: Option<Vec<f64>>,
     /// The last point with a checked gradient, and whether this gradient is small.
     checked_gradient: Option<(Vec<f64>, bool)>,
@@ -216,7 +216,7 @@ impl Search {
         &self.counts
     }
 
-    /// Returns the generation in which the best last improved by more than the tolerance.
+    /// Returns the last generation that improved by more than the tolerance.
     #[must_use]
     pub fn peak_generation(&self) -> usize {
         self.stop_rule.peak_generation
@@ -240,7 +240,6 @@ impl Search {
         self.stop_rule.generation_limit
     }
 
-    /// Runs the search until it needs an answer from the caller.
     fn advance(&mut self) {
         self.pending = loop {
             if let Some(step) = self.next_step() {
@@ -249,9 +248,9 @@ impl Search {
         };
     }
 
-    /// Returns the step that this phase needs; `None` after entering the next phase.
+    /// Works on the current phase; returns a step for the caller, or `None` if the phase changed.
     fn next_step(&mut self) -> Option<Step> {
-        // Each arm sets the phase, so `Sorted` only takes the place of the old phase.
+        // `Sorted` is a placeholder, because each arm sets the next phase.
         match std::mem::replace(&mut self.phase, Phase::Sorted) {
             Phase::Evaluating { children, rows } if rows.is_empty() => {
                 self.merge(children, &[], &[], 0);
@@ -329,8 +328,8 @@ impl Search {
         Phase::Evaluating { children, rows }
     }
 
-    /// Replaces the worst candidates by the children, and sorts the population. The children in
-    /// `rows` have these `values`; the memory has the values of the other children.
+    /// Replaces the worst candidates by the children, and sorts the population. `values` belong to
+    /// the children in `rows`; the memory has the values of the other children.
     fn merge(&mut self, children: Vec<Vec<f64>>, rows: &[usize], values: &[f64], criteria: usize) {
         let mut new_values = values.chunks_exact(criteria.max(1));
         if self.options.memory {
@@ -356,7 +355,7 @@ impl Search {
         self.phase = Phase::Sorted;
     }
 
-    /// Whether to polish the best candidate: after the burn-in, unless it was polished in vain.
+    /// Whether to polish the best candidate: after the burn-in, if polishing has not failed there.
     fn polish_is_due(&self) -> bool {
         self.options.polish
             && self.generation > self.options.burn_in
@@ -385,7 +384,6 @@ impl Search {
         }
     }
 
-    /// Returns the operators, ready to make children of the present population.
     fn breeder(&mut self) -> Breeder<'_> {
         Breeder {
             population: &self.population,
@@ -470,15 +468,13 @@ pub enum Stop {
 pub struct StopRule {
     /// The current limit of generations. A soft limit doubles when the search reaches it.
     pub generation_limit: usize,
-    /// The generation in which the best last improved by more than the tolerance.
+    /// The last generation that improved by more than the tolerance.
     pub peak_generation: usize,
     has_hard_limit: bool,
     wait_generations: usize,
     tolerance: f64,
     direction: Direction,
-    /// Values of the best candidate at the peak.
     peak_values: Vec<f64>,
-    /// Number of generations since the peak.
     unimproved_generations: usize,
     /// Number of these generations that had a small gradient, or whose gradient was not checked.
     waited_generations: usize,
@@ -499,7 +495,7 @@ impl StopRule {
         }
     }
 
-    /// Takes the best values of a generation; returns whether they improve on the peak.
+    /// Takes the best values of a generation; returns whether they are better than at the peak.
     pub fn update(&mut self, generation: usize, best: &[f64]) -> bool {
         let has_improved = self.peak_values.is_empty()
             || is_improvement(best, &self.peak_values, self.direction, self.tolerance);

@@ -31,8 +31,7 @@ fn bowl(point: &[f64]) -> f64 {
     point.iter().map(|value| value * value).sum()
 }
 
-/// Answers the steps of the search until it ends. Polishing halves a point, and the gradient is
-/// small near the origin.
+/// Answers all steps. Polishing halves a point, and the gradient is small near the origin.
 fn run(mut search: Search, value: impl Fn(&[f64]) -> f64) -> Search {
     loop {
         match search.ask().clone() {
@@ -54,8 +53,7 @@ fn run(mut search: Search, value: impl Fn(&[f64]) -> f64) -> Search {
     }
 }
 
-/// The numbers were recorded once; they must be the same on every architecture and in every
-/// release.
+/// The numbers were recorded once; they must never change, on any architecture.
 #[test]
 fn a_seed_always_gives_the_recorded_result() {
     let best = |generator| {

@@ -1,9 +1,10 @@
 //! The Tausworthe-Lewis-Payne generator that the 2006 article names.
 //!
 //! Tausworthe (1965) draws bits `a[i] = a[i - p] xor a[i - q]` with p = 1279 and q = 216 (the
-//! trinomial x^p + x^q + 1 is primitive). Lewis & Payne (1973, Journal of the ACM 20(3)) make words
-//! of these bits, after 5000 p discarded bits. All columns of the words have the same sequence of
-//! bits, each 100 p bits later than the column before. So the words follow the same recurrence.
+//! trinomial x^p + x^q + 1 is primitive). Lewis & Payne (1973, Journal of the ACM 20(3)) discard
+//! 5000 p bits, and then make words. A column has one bit of each word. All columns have the same
+//! sequence of bits, each 100 p bits later than the column before. So words have the same
+//! recurrence.
 
 use crate::philox::Philox;
 
@@ -11,7 +12,7 @@ use crate::philox::Philox;
 const DEGREE: usize = 1279;
 const TAP: usize = 216;
 const WORD_BITS: usize = 32;
-/// Number of bits by which a column is later than the column before.
+/// Delay of each column of the words behind the column before, in bits.
 const DELAY: usize = 100 * DEGREE;
 const DISCARDED_BITS: usize = 5000 * DEGREE;
 

@@ -14,21 +14,18 @@ const NEGLIGIBLE_FRACTION: f64 = 1e-13;
 
 /// Points with several coordinates each.
 pub struct Points {
-    /// Number of coordinates of a point.
     pub dimensions: usize,
     /// Coordinates, point after point.
     pub coordinates: Vec<f64>,
 }
 
 impl Points {
-    /// Returns the coordinates of a row.
     pub fn row(&self, row: usize) -> &[f64] {
         &self.coordinates[row * self.dimensions..(row + 1) * self.dimensions]
     }
 }
 
-/// Returns a point for each row: x~ F. x~ are the standardised covariates of the row, and F is a
-/// factor of the weight matrix W of the metric: F F' = W.
+/// Returns the point x~ F of each row: x~ are its standardised covariates, F F' is the metric W.
 pub fn embed(problem: &Problem) -> Points {
     let columns = problem.columns;
     let standardised = standardise(problem);
@@ -55,8 +52,7 @@ pub fn embed(problem: &Problem) -> Points {
 
 /// Returns each column minus its weighted mean, divided by its weighted standard deviation.
 ///
-/// The deviations are computed in a second pass, because a difference of squares would turn a
-/// constant column into rounding errors.
+/// A second pass computes the deviations, so that a constant column has no rounding errors.
 fn standardise(problem: &Problem) -> Vec<f64> {
     let (rows, columns) = (problem.rows(), problem.columns);
     let total: f64 = (0..rows).map(|row| problem.weight(row)).sum();
@@ -76,7 +72,7 @@ fn standardise(problem: &Problem) -> Vec<f64> {
     let squares = column_sums(problem, &standardised, &means, |value, mean| {
         (value - mean).powi(2)
     });
-    // R raises the variance of a column with tiny values, whose squares add up to very little.
+    // R raises the variance of a column whose squares have a very small sum.
     let raw_squares = match problem.rules {
         Rules::Correct => vec![R_TOLERANCE; columns],
         Rules::AsInR => column_sums(problem, &standardised, &means, |value, _| value * value),
@@ -102,8 +98,7 @@ fn standardise(problem: &Problem) -> Vec<f64> {
     standardised
 }
 
-/// Returns the columns, scaled so that their squares neither overflow nor underflow. With the rules
-/// of R, the columns are unchanged.
+/// Returns the columns scaled so that squares neither overflow nor underflow; unscaled as in R.
 fn rescaled_columns(problem: &Problem) -> Vec<f64> {
     let columns = problem.columns;
     let mut values = problem.x.clone();
@@ -196,7 +191,7 @@ fn inverse_covariance(problem: &Problem, standardised: &[f64]) -> Vec<f64> {
     let mut covariance = vec![0.0; columns * columns];
     let mut total = 0.0;
     for (row, values) in standardised.chunks_exact(columns).enumerate() {
-        // R centres with the weights, but sums without them.
+        // R subtracts the weighted mean, but sums without weights.
         let weight = match problem.rules {
             Rules::Correct => problem.weight(row),
             Rules::AsInR => 1.0,
@@ -226,7 +221,7 @@ fn inverse_covariance(problem: &Problem, standardised: &[f64]) -> Vec<f64> {
     inverse
 }
 
-/// Returns F' for F F' = W, one axis after another, without axes of weight 0.
+/// Returns F' with F F' = W, one axis after another, without axes of weight 0.
 fn factor(matrix: &[f64], columns: usize) -> Vec<f64> {
     let decomposition = eigen(matrix, columns);
     let axes = decomposition.above(NEGLIGIBLE_FRACTION);

@@ -16,7 +16,7 @@ pub struct Sample<'a> {
     pub weights: &'a [f64],
     /// The units whose effect is estimated.
     pub estimand: Estimand,
-    /// What to compute where R differs from the correct answer.
+    /// Whether to compute the correct answer or R's, where these differ.
     pub rules: Rules,
     /// Covariates of the bias adjustment, row after row, and their number; `None` to skip it.
     pub covariates: Option<(&'a [f64], usize)>,
@@ -41,12 +41,11 @@ pub struct Estimate {
     pub conditional_error: f64,
 }
 
-/// How often each unit is the match of other units, by the weights of the pairs.
+/// Weights with which each unit is the match of other units.
 struct MatchCounts {
     /// K of Abadie and Imbens: the total weight of the pairs in which a unit is the match.
     total: Vec<f64>,
-    /// K' of Abadie and Imbens: the sum over these pairs of the squared weight, each divided by the
-    /// weight of the matched unit.
+    /// K' of Abadie and Imbens: Σ w² / v, with the weights w of the pair and v of the other unit.
     squares: Vec<f64>,
 }
 
@@ -94,7 +93,7 @@ impl Sample<'_> {
         match_counts
     }
 
-    /// Returns the sign with which the outcome of a matched unit enters the effect.
+    /// Returns the sign with which the outcome of the unit `query` enters the effect.
     fn sign(&self, query: usize) -> f64 {
         if self.treated[query] { 1.0 } else { -1.0 }
     }
@@ -107,8 +106,8 @@ impl Sample<'_> {
         pairs.iter().map(difference).collect()
     }
 
-    /// Returns the differences after the bias adjustment: the outcome of each match is predicted
-    /// for the covariates of its unit, with the slopes of the match's arm.
+    /// Returns the differences after the bias adjustment. The slopes move the outcome of each match
+    /// to the covariates of the unit `query`.
     fn adjusted(&self, pairs: &Pairs, raw: &[f64], match_counts: &MatchCounts) -> Vec<f64> {
         let Some((covariates, columns)) = self.covariates else {
             return raw.to_vec();
@@ -138,8 +137,7 @@ impl Sample<'_> {
             .collect()
     }
 
-    /// Returns the variance of the effect in the population and for exactly these units (Theorems 6
-    /// and 7).
+    /// Returns the variances in the population and for exactly these units (Theorems 6 and 7).
     fn effect_variances(
         &self,
         pairs: &Pairs,
@@ -195,9 +193,9 @@ impl Sample<'_> {
 /// A direction has no slope if its variance is below this fraction of the largest variance.
 const NEGLIGIBLE_FRACTION: f64 = 1e-12;
 
-/// Returns the slopes of the outcome on the covariates (row after row) among the rows with a
-/// positive weight, by weighted least squares with a constant. Each column is standardised first,
-/// so that its unit does not matter. In a direction without variance, the slope is 0.
+/// Returns the slopes of the outcome on the covariates (row after row), by weighted least squares
+/// with a constant. Rows need a positive weight. Each column is standardised first, so that its
+/// unit does not matter. In a direction without variance, the slope is 0.
 fn slopes(covariates: &[f64], columns: usize, outcome: &[f64], weights: &[f64]) -> Vec<f64> {
     let all_rows = 0..weights.len();
     let rows: Vec<usize> = all_rows.filter(|&row| weights[row] > 0.0).collect();

@@ -1,8 +1,7 @@
 //! Arithmetic on sixteen numbers at once, with the widest vector instructions of the processor.
 //!
 //! All instruction sets compute the same: one subtraction and one fused multiplication and addition
-//! for each pair and coordinate, in the order of the coordinates. Only a processor without fused
-//! instructions rounds once more.
+//! for each pair and coordinate. Only a processor without fused instructions rounds once more.
 
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::{
@@ -69,13 +68,10 @@ impl Instructions {
 /// # Safety
 /// The processor must have the instructions of the implementation, for each method.
 pub trait Wide: Copy {
-    /// The same number sixteen times.
     unsafe fn splat(value: f64) -> Self;
     /// Loads the first sixteen numbers of a slice with at least sixteen.
     unsafe fn load(values: &[f64]) -> Self;
-    /// Writes the numbers into an array.
     unsafe fn store(self, values: &mut [f64; LANES]);
-    /// `self - other`.
     unsafe fn minus(self, other: Self) -> Self;
     /// The larger of the two numbers in each lane.
     unsafe fn maximum(self, other: Self) -> Self;
@@ -128,7 +124,7 @@ macro_rules! arithmetic {
 pub struct WideAvx512([__m512d; 2]);
 
 #[cfg(target_arch = "x86_64")]
-#[allow(clippy::inline_always)] // Otherwise it would not use the caller's instructions.
+#[allow(clippy::inline_always)] // Only inlined code uses the caller's instructions.
 impl Wide for WideAvx512 {
     #[inline(always)]
     unsafe fn splat(value: f64) -> Self {
@@ -175,7 +171,7 @@ impl Wide for WideAvx512 {
 pub struct WideAvx2([__m256d; 4]);
 
 #[cfg(target_arch = "x86_64")]
-#[allow(clippy::inline_always)] // Otherwise it would not use the caller's instructions.
+#[allow(clippy::inline_always)] // Only inlined code uses the caller's instructions.
 impl Wide for WideAvx2 {
     #[inline(always)]
     unsafe fn splat(value: f64) -> Self {
@@ -225,7 +221,7 @@ impl Wide for WideAvx2 {
 #[derive(Clone, Copy)]
 pub struct WidePortable([f64; LANES]);
 
-#[allow(clippy::inline_always)] // For the same reason as above.
+#[allow(clippy::inline_always)] // Only inlined code uses the caller's instructions.
 impl Wide for WidePortable {
     #[inline(always)]
     unsafe fn splat(value: f64) -> Self {

@@ -19,9 +19,9 @@ const TRIAL_QUERIES: usize = 24;
 const TREE_BLOCK_COST: f64 = 3.0;
 /// Time for a node in a tree search, as a multiple of the time for a block in brute force.
 const TREE_NODE_COST: f64 = 6.0;
-/// With fewer comparisons of a query with a block, neither a trial nor a second thread saves time.
+/// With fewer comparisons (of a query with a block), no trial and no second thread saves time.
 const MIN_BLOCK_COMPARISONS: usize = 1 << 14;
-/// Subtracted from the needed weight, because a sum of weights has rounding errors.
+/// Amount that is subtracted from the needed weight for the rounding errors of sums.
 const WEIGHT_ROUNDING: f64 = 1e-10;
 
 /// A problem whose units are arranged for searching.
@@ -113,7 +113,7 @@ impl Matcher {
         &self.pools[usize::from(arm)]
     }
 
-    /// Whether to search with the tree: as requested, or if a trial with some queries is faster.
+    /// Whether to search with the tree: as requested, else if a trial with some queries is faster.
     fn prefers_tree(&self) -> bool {
         match self.problem.method {
             Method::Tree => return true,
@@ -339,8 +339,8 @@ impl Matcher {
     }
 }
 
-/// Returns for each restricted row the other rows with their squared distances. Of several
-/// restrictions of a pair, the last one counts.
+/// Returns for each restricted row the other rows with their squared distances. If a pair has
+/// several restrictions, the last restriction counts.
 fn fixed_distances(restrictions: &[Restriction]) -> HashMap<usize, Vec<(usize, f64)>> {
     let mut distances: HashMap<usize, Vec<(usize, f64)>> = HashMap::new();
     for restriction in restrictions {
@@ -356,8 +356,7 @@ fn fixed_distances(restrictions: &[Restriction]) -> HashMap<usize, Vec<(usize, f
 
 /// Drops neighbours of the row at random until the requested number is left.
 ///
-/// R may drop any neighbour. The correct rules drop only neighbours that tie at the distance `last`,
-/// because a nearer unit is a match in any case.
+/// R may drop any neighbour. The correct rules drop only ties at the squared distance `last`.
 fn draw_among_ties(problem: &Problem, row: usize, members: &mut Vec<(f64, usize)>, last: f64) {
     let mut draws = Draws::new(problem.seed, row);
     members.sort_unstable_by(|left, right| left.0.total_cmp(&right.0).then(left.1.cmp(&right.1)));

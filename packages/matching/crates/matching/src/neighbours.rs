@@ -10,13 +10,12 @@ use crate::problem::to_u32;
 pub struct Query<'a> {
     /// Index of the point whose neighbours are wanted.
     pub point: usize,
-    /// Coordinates of the point.
     pub coordinates: &'a [f64],
     /// For each column with a caliper: the value of the point, and the caliper.
     pub calipers: Vec<(f64, f64)>,
-    /// Total weight of the neighbours to find. If every point weighs 1, it is their number.
+    /// Total weight of the neighbours to find; with weights of 1, the number of neighbours.
     pub needed_weight: f64,
-    /// Largest difference of the squared distances of the last needed neighbour and its ties.
+    /// Largest difference between the squared distances of the last needed neighbour and of a tie.
     pub tolerance: f64,
     /// Points with a given squared distance.
     pub fixed_distances: Vec<(usize, f64)>,
@@ -37,15 +36,12 @@ pub struct SearchResult {
     pub last_distance: f64,
     /// Whether the neighbours have the needed weight.
     pub has_enough: bool,
-    /// Number of blocks that were searched.
     pub searched_blocks: usize,
-    /// Number of nodes of the tree that were searched.
     pub searched_nodes: usize,
-    /// A neighbour that has the needed weight alone; if `None`, all of `nearest` are needed.
+    /// A neighbour that has the needed weight alone; `None` if all of `nearest` are needed.
     single: Option<NearPoint>,
     /// The nearest points that are needed for the weight, the furthest first.
     nearest: BinaryHeap<NearPoint>,
-    /// Total weight of the nearest points.
     weight: f64,
     needed_weight: f64,
     tolerance: f64,
@@ -74,7 +70,6 @@ impl Ord for NearPoint {
 }
 
 impl SearchResult {
-    /// Starts the search for another query.
     pub fn start(&mut self, query: &Query<'_>, weight_of: &WeightOf<'_>) {
         self.neighbours.clear();
         self.single = None;
@@ -98,7 +93,7 @@ impl SearchResult {
     }
 
     /// Adds the points of a block that are marked in `near` and may be neighbours.
-    #[inline(never)] // Rare, and the caller needs its registers.
+    #[inline(never)] // The call is rare, and inlined code would use the caller's registers.
     pub fn add_block(
         &mut self,
         pool: &Pool,

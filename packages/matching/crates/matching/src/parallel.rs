@@ -4,8 +4,7 @@ use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// Function that gets the amounts of finished and of all work, and returns whether to continue. Any
-/// thread may call it.
+/// Function of the amounts of finished and of all work, from any thread; false stops the work.
 pub type Progress<'a> = dyn Fn(usize, usize) -> bool + Sync + 'a;
 
 /// Returns the number of threads to use; 0 stands for the number of cores.

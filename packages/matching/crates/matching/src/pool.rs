@@ -13,7 +13,6 @@ const MIN_TREE_POINTS: usize = 512;
 /// The units of one arm as points.
 #[derive(Clone)]
 pub struct Pool {
-    /// Number of coordinates of a point.
     pub dimensions: usize,
     /// Indices of the columns with a finite caliper.
     pub caliper_columns: Vec<usize>,
@@ -131,8 +130,7 @@ impl Pool {
     }
 }
 
-/// Returns the rows, ordered by groups of equal rows, and the index of the first row of each group.
-/// The rows of a group ascend.
+/// Returns the rows by groups of equal rows, each ascending, and the start of each group.
 fn equal_rows(problem: &Problem, rows: &[u32]) -> (Vec<u32>, Vec<u32>) {
     let values = |row: u32| {
         let start = row as usize * problem.columns;

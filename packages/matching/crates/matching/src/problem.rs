@@ -40,7 +40,7 @@ impl Estimand {
     }
 }
 
-/// What to compute where R's package Matching differs from the correct answer.
+/// Whether to compute the correct answer or R's, where these differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rules {
     /// The correct answer.
@@ -109,7 +109,7 @@ pub struct Problem {
     pub ties: bool,
     /// Squared distances that differ by at most this are ties.
     pub tolerance: f64,
-    /// What to compute where R differs from the correct answer.
+    /// Whether to compute the correct answer or R's, where these differ.
     pub rules: Rules,
     /// Number of threads; 0 means one for each core.
     pub threads: usize,
@@ -139,7 +139,6 @@ impl Problem {
     }
 }
 
-/// Converts the index of a row or point to 32 bits.
 pub(crate) fn to_u32(index: usize) -> u32 {
     u32::try_from(index).expect("the caller has checked that there are fewer than 2^32 rows")
 }
@@ -151,7 +150,7 @@ pub struct Pairs {
     pub query: Vec<usize>,
     /// Row of the match of this unit, which is of the other arm, for each pair.
     pub matched: Vec<usize>,
-    /// Weight of each pair: the weights of one unit's pairs add up to the unit's weight.
+    /// Weight of each pair. The weights of the pairs of a unit add up to the weight of the unit.
     pub weight: Vec<f64>,
     /// Rows of the units with too few possible matches.
     pub dropped: Vec<usize>,

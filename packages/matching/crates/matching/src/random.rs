@@ -1,7 +1,7 @@
 //! Random numbers of a unit, which depend only on the seed and the unit.
 //!
-//! So results do not depend on the number of threads, nor on the order of their work. The generator
-//! is `SplitMix64` (Steele, Lea and Flood 2014, OOPSLA).
+//! So results depend neither on the number of threads nor on the order of work. The generator is
+//! `SplitMix64` (Steele, Lea and Flood 2014, OOPSLA).
 
 use equipoise_random::GOLDEN;
 pub use equipoise_random::mix;
@@ -13,7 +13,6 @@ pub struct Draws {
 }
 
 impl Draws {
-    /// Starts the stream of a unit.
     pub fn new(seed: u64, unit: usize) -> Self {
         Self {
             key: mix(mix(seed).wrapping_add((unit as u64).wrapping_mul(GOLDEN))),

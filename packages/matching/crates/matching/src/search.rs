@@ -9,15 +9,14 @@ use crate::neighbours::{Query, SearchResult, WeightOf};
 use crate::pool::Pool;
 use crate::tree::Child;
 
-/// Factor that enlarges the reach before it is compared with the lower bound of a distance. So the
-/// rounding of a bound hides no neighbour.
+/// Factor that enlarges the reach (the largest squared distance of a neighbour) before a comparison
+/// with a lower bound. So rounding hides no neighbour.
 const BOUND_MARGIN: f64 = 1.0 + 1e-12;
 /// Bytes of blocks that stay in a core's cache while many queries pass over them.
 const CACHED_BYTES: usize = 1 << 18;
 
 /// The points to search, and how to search them.
 pub struct Search<'a> {
-    /// The points to search.
     pub pool: &'a Pool,
     /// Returns the weight of a point as a neighbour, if it may be a neighbour.
     pub weight_of: &'a WeightOf<'a>,
@@ -34,17 +33,16 @@ impl Search<'_> {
     pub fn run(&self, queries: &[Query<'_>]) -> Vec<SearchResult> {
         let mut results = Vec::new();
         results.resize_with(queries.len(), SearchResult::default);
-        let slots = &mut results[..];
         assert!(self.instructions.is_available());
         match self.instructions {
             // SAFETY: the assertion above checks that the processor has these instructions.
             #[cfg(target_arch = "x86_64")]
-            Instructions::Avx512 => unsafe { self.run_with_avx512(queries, slots) },
+            Instructions::Avx512 => unsafe { self.run_with_avx512(queries, &mut results) },
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
-            Instructions::Avx2 => unsafe { self.run_with_avx2(queries, slots) },
-            // SAFETY: no requirement.
-            _ => unsafe { self.run_with::<WidePortable, 1>(queries, slots) },
+            Instructions::Avx2 => unsafe { self.run_with_avx2(queries, &mut results) },
+            // SAFETY: every processor has the portable instructions.
+            _ => unsafe { self.run_with::<WidePortable, 1>(queries, &mut results) },
         }
         results
     }
@@ -68,7 +66,7 @@ impl Search<'_> {
     }
 
     #[inline(always)]
-    #[allow(clippy::inline_always)] // Otherwise it would not use the caller's instructions.
+    #[allow(clippy::inline_always)] // Only inlined code uses the caller's instructions.
     unsafe fn run_with<W: Wide, const QUERIES: usize>(
         &self,
         queries: &[Query<'_>],
@@ -93,7 +91,7 @@ impl Search<'_> {
     /// Searches the boxes within reach, nearer boxes of a node first. `pending` has the lower
     /// bounds and the children that are still to be searched; it is empty before and after.
     #[inline(always)]
-    #[allow(clippy::inline_always)] // Otherwise it would not use the caller's instructions.
+    #[allow(clippy::inline_always)] // Only inlined code uses the caller's instructions.
     unsafe fn search_tree<W: Wide>(
         &self,
         query: &Query<'_>,
@@ -136,7 +134,7 @@ impl Search<'_> {
     /// Writes lower bounds of the distances to the boxes of a node's children. Returns a bit for
     /// each box, set if the box is within reach and within the calipers.
     #[inline(always)]
-    #[allow(clippy::inline_always)] // Otherwise it would not use the caller's instructions.
+    #[allow(clippy::inline_always)] // Only inlined code uses the caller's instructions.
     unsafe fn bounds<W: Wide>(
         &self,
         query: &Query<'_>,
@@ -171,7 +169,7 @@ impl Search<'_> {
 
     /// Computes the distances to the points of a block, and adds the points within reach.
     #[inline(always)]
-    #[allow(clippy::inline_always)] // Otherwise it would not use the caller's instructions.
+    #[allow(clippy::inline_always)] // Only inlined code uses the caller's instructions.
     unsafe fn search_block<W: Wide>(
         &self,
         query: &Query<'_>,
@@ -199,7 +197,7 @@ impl Search<'_> {
 
     /// Computes every distance, for some queries and one block at a time.
     #[inline(always)]
-    #[allow(clippy::inline_always)] // Otherwise it would not use the caller's instructions.
+    #[allow(clippy::inline_always)] // Only inlined code uses the caller's instructions.
     unsafe fn search_all_blocks<W: Wide, const QUERIES: usize>(
         &self,
         queries: &[Query<'_>],
@@ -213,7 +211,7 @@ impl Search<'_> {
                 if self.pool.tree.is_empty() {
                     continue;
                 }
-                // The nearest block comes first, because fewer points are then added and dropped.
+                // With the nearest block first, fewer points are added and dropped again.
                 // SAFETY: by the caller.
                 let block = unsafe { self.nearest_block::<W>(query) };
                 // SAFETY: by the caller.
@@ -242,7 +240,7 @@ impl Search<'_> {
 
     /// Computes the distances between the queries of a tile and the points of a block.
     #[inline(always)]
-    #[allow(clippy::inline_always)] // Otherwise it would not use the caller's instructions.
+    #[allow(clippy::inline_always)] // Only inlined code uses the caller's instructions.
     unsafe fn compare_tile<W: Wide, const QUERIES: usize>(
         &self,
         tile: &mut Tile<QUERIES>,
@@ -282,10 +280,10 @@ impl Search<'_> {
         }
     }
 
-    /// Returns the block at the end of the way through the nearest box of each node, or the first
-    /// block if the calipers exclude all boxes.
+    /// Goes from the root to the nearest box of each node, and returns the block at the end.
+    /// Returns the first block if the calipers exclude all boxes.
     #[inline(always)]
-    #[allow(clippy::inline_always)] // Otherwise it would not use the caller's instructions.
+    #[allow(clippy::inline_always)] // Only inlined code uses the caller's instructions.
     unsafe fn nearest_block<W: Wide>(&self, query: &Query<'_>) -> usize {
         let mut node = 0;
         loop {

@@ -24,7 +24,7 @@ pub struct Strata<'a> {
 pub struct Outcomes<'a> {
     /// Outcome of each row.
     pub values: &'a [f64],
-    /// Number of neighbours from which a variance is estimated, if a stratum has that many.
+    /// Number of neighbours from which a variance is estimated; a small stratum has fewer.
     pub neighbours: f64,
 }
 
@@ -59,7 +59,7 @@ impl Strata<'_> {
         }
         let total = problem.rows();
         let threads = thread_count(problem.threads);
-        // All threads share a stratum that has more than one thread's part of the rows.
+        // If a stratum has more rows than the share of one thread, all threads work on it.
         let (large, small): (Vec<usize>, Vec<usize>) =
             (0..self.count).partition(|&stratum| rows[stratum].len() * threads > total);
         let mut results = Vec::with_capacity(self.count);
@@ -157,7 +157,6 @@ impl Strata<'_> {
     }
 }
 
-/// Combines the results of the strata, in the order of the rows.
 fn combine(results: Vec<StratumResult>, rows_with_variances: usize) -> StrataResult {
     let mut pairs = Vec::with_capacity(results.iter().map(|result| result.pairs.query.len()).sum());
     let mut dropped = Vec::new();

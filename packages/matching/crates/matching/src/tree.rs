@@ -20,7 +20,6 @@ const BLOCK_BIT: u32 = 1 << 31;
 pub struct TreeInput<'a> {
     /// For each point its coordinates, then its values in the columns with a caliper.
     pub values: &'a [f64],
-    /// Number of coordinates of a point.
     pub dimensions: usize,
     /// Largest difference of two matched points in each column with a caliper.
     pub calipers: &'a [f64],
@@ -72,8 +71,7 @@ impl Tree {
         self.children.is_empty()
     }
 
-    /// Orders the points so that the sixteen points of a block are close together, and builds the
-    /// tree over the blocks.
+    /// Orders the points so that each block has near points, and builds the tree over the blocks.
     pub fn new(input: &TreeInput<'_>, order: &mut [u32]) -> Self {
         let mut tree = Self::empty(input);
         tree.parent_of_block = vec![(0, 0); order.len().div_ceil(LANES)];
@@ -82,7 +80,6 @@ impl Tree {
         tree
     }
 
-    /// Returns the child in a lane of a node.
     pub fn child(&self, node: usize, lane: usize) -> Child {
         let child = self.children[node][lane];
         if child & BLOCK_BIT == 0 {
@@ -190,8 +187,8 @@ fn divide(
     divide(input, high, groups - groups / 2, keys, sizes);
 }
 
-/// Returns the axis along which to divide the points. If a column is over 2 calipers wide, the axis
-/// is the column that is widest in calipers; otherwise, it is the widest coordinate.
+/// Returns the axis along which to divide the points. If columns are over 2 calipers wide, the axis
+/// is the widest of these in calipers. Otherwise, it is the widest coordinate.
 fn axis_to_divide(input: &TreeInput<'_>, order: &[u32]) -> usize {
     let ranges = ranges_of(input, order);
     let extent = |axis: usize| ranges[axis].1 - ranges[axis].0;
@@ -212,7 +209,6 @@ fn axis_to_divide(input: &TreeInput<'_>, order: &[u32]) -> usize {
         .unwrap_or(0)
 }
 
-/// Returns the lowest and the highest value of the points on each axis.
 fn ranges_of(input: &TreeInput<'_>, points: &[u32]) -> Vec<(f64, f64)> {
     let mut ranges = vec![(f64::INFINITY, f64::NEG_INFINITY); input.width()];
     for &point in points {

@@ -44,16 +44,13 @@ impl Moments {
 
 impl Matcher {
     /// Returns for each row of `pairs` the variance of the outcome among the row and its nearest
-    /// `neighbours` of the same arm (Abadie and Imbens 2006, eq. 14). The variance of a row is
-    /// `None` if the row is in no pair, because no standard error depends on it. It is `None` also
-    /// if the row has no neighbour.
+    /// `neighbours` of the same arm (Abadie and Imbens 2006, eq. 14). The variance is `None` for a
+    /// row without a pair or without a neighbour.
     ///
     /// Returns `None` if `progress` stops the search.
     ///
-    /// The correct rules use the neighbours that exist. R uses a variance of 0 if a caliper leaves
-    /// fewer neighbours than requested, and an outcome of 0 for a neighbour that an arm lacks. R
-    /// also uses at most as many neighbours as the smaller arm weighs, and the variances of
-    /// unpaired units.
+    /// The correct rules use the neighbours that exist. docs/evidence/r-packages.md says what R
+    /// does.
     pub fn variances(
         &self,
         outcome: &[f64],
@@ -108,7 +105,7 @@ impl Matcher {
                 let neighbours = neighbourhoods.of_point(point);
                 let other_points = neighbours.iter().map(|&(_, other)| other as usize);
                 let mut others: Vec<usize> = other_points.filter(|&other| other != point).collect();
-                // Sums must not depend on the order of the pool, which depends on the method.
+                // The order of the pool depends on the method, but the sums must not.
                 others.sort_unstable_by_key(|&other| pool.members(other)[0]);
                 let combined = others.into_iter().fold(moments[point], |sum, other| {
                     sum.combined_with(moments[other])
@@ -140,7 +137,6 @@ impl Matcher {
         Some(variances)
     }
 
-    /// Returns the total weight of one arm.
     fn weight(&self, arm: bool) -> f64 {
         let rows = (0..self.problem.rows()).filter(|&row| self.problem.treated[row] == arm);
         rows.map(|row| self.problem.weight(row)).sum()

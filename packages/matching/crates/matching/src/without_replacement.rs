@@ -1,5 +1,4 @@
-//! Matching without replacement: units are matched one after another, each to units that no earlier
-//! unit has taken.
+//! Matching without replacement: units are matched in turn, to units that are still free.
 
 use crate::matcher::{Matcher, QUERY_CHUNK};
 use crate::neighbours::SearchResult;
@@ -7,14 +6,13 @@ use crate::parallel::{Progress, parallel_map};
 use crate::pool::Pool;
 use crate::problem::Pairs;
 
-/// Number of units for which all threads search together, among the units that are then free.
+/// Number of units of a round. All threads search together for the units of a round.
 const UNITS_PER_ROUND: usize = 8 * QUERY_CHUNK;
 
 impl Matcher {
     /// Returns the pairs of matching without replacement; `None` if `progress` stops the search.
     ///
-    /// All threads search for some units together. If an earlier unit of the round takes a
-    /// neighbour of a later unit, the later unit is searched again.
+    /// If a unit takes a neighbour of a later unit, the search for the later unit is repeated.
     pub(crate) fn pairs_without_replacement(&self, progress: &Progress<'_>) -> Option<Pairs> {
         let mut pairs = Pairs::default();
         let mut free = vec![true; self.problem.rows()];
@@ -62,7 +60,6 @@ impl Matcher {
         Some(pairs)
     }
 
-    /// Finds the neighbours of each row among the free units.
     fn search_free(&self, rows: &[usize], pools: &[Pool; 2], free: &[bool]) -> Vec<SearchResult> {
         let results = rows.iter().map(|_| SearchResult::default());
         let mut results: Vec<SearchResult> = results.collect();

@@ -93,8 +93,8 @@ pub fn smirnov_p_value(reach: u64, treated: usize, control: usize, ends: Vec<usi
     kolmogorov::exact(reach, treated, control, &ends)
 }
 
-/// Reads the name of a loss of p-values, or the names of two summaries of distances: within a
-/// column and across the columns.
+/// Reads the name of a loss of p-values, or the names of two summaries of distances. The first is
+/// within a column, the second across the columns.
 fn measure(value: &Bound<'_, PyAny>) -> PyResult<Measure> {
     if let Ok((within, across)) = value.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>() {
         let summaries = [

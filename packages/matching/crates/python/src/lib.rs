@@ -1,5 +1,4 @@
-//! The Python module `equipoise_matching._native`: converts options, arrays and errors between
-//! Python and the Rust crates.
+//! The Python module `equipoise_matching._native`: converts options, arrays and errors.
 
 mod arrays;
 mod fitness;

@@ -55,7 +55,7 @@ impl ProgressReporter {
             return Ok(());
         }
         *last_check = Instant::now();
-        // The path of the method instead of a closure does not compile.
+        // The path of the method does not compile in place of the closure.
         #[allow(clippy::redundant_closure_for_method_calls)]
         Python::attach(|py| py.check_signals())
     }

@@ -258,7 +258,7 @@ def group_density(variable: str, before: Groups, after: Groups | None) -> alt.La
     rows: Rows = []
     for sign, groups in sides:
         for name, group in zip(_GROUPS, groups, strict=True):
-            # Values become shares of the axis, because squares of very large values would overflow.
+            # Values become shares of the axis, because squares of large values would overflow.
             curve = density((group.values - begin) / width, 0.0, 1.0, group.weights)
             if curve is None:
                 return None
@@ -415,7 +415,6 @@ def search_values(rows: Rows, *, peak: int, title: str = "value") -> alt.LayerCh
 
 
 def _largest_differences(rows: Rows, count: int) -> Rows:
-    """Return the rows of the ``count`` covariates with the largest differences in any row."""
     largest: dict[str, float] = {}
     for row in rows:
         largest[row["variable"]] = max(largest.get(row["variable"], 0.0), row["sdiff"])
@@ -424,7 +423,6 @@ def _largest_differences(rows: Rows, count: int) -> Rows:
 
 
 def _describe_balance(worst: Rows) -> str:
-    """Return a sentence about the worst covariate before matching and at the end of the search."""
     if not worst:
         return "Standardized differences of the covariates along a search; none is finite."
     first, last = worst[0], worst[-1]

@@ -1,8 +1,7 @@
 """Evaluate a population of candidates in this process, in a pool or on a Dask cluster.
 
-The population is split into batches. The values of a candidate depend only on its parameters. So
-the answer is the same, to the last bit, for every size of the batches and every number of workers.
-Workers receive the data once. If a worker is lost, another worker repeats its batch.
+The answer does not depend on the size of the batches or the number of workers. Workers receive the
+data once. If a worker is lost, another worker repeats the batch.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
 MAX_FAILURES = 3
-"""Number of failures of a pool or a scheduler with the same candidates that end a search."""
+"""Number of failures with the same candidates after which a search ends."""
 WORKER_TIMEOUT_S = 30.0
 """Seconds to wait for the first worker of a cluster."""
 
@@ -64,11 +63,10 @@ class BatchEvaluator(AbstractContextManager["BatchEvaluator"]):
     evaluate
         Function of candidates (candidates, n) that returns their values, shape (candidates,
         criteria) or (candidates,). Each row must depend only on its own candidate. For other
-        processes, the function is pickled once, and each worker keeps a copy. So it should build
-        expensive parts at its first call, and leave them out of the pickle.
+        processes, the function is pickled once, and each worker keeps a copy. So the function
+        should build expensive parts at its first call, and leave them out of the pickle.
     executor
-        ``None`` for one call in this process, a ``dask.distributed.Client``, or any object with
-        ``submit`` as in ``concurrent.futures``.
+        ``None`` for this process, a ``dask.distributed.Client``, or an object with ``submit``.
     batch_size
         Number of candidates in a batch; by default each worker gets four batches.
     """
@@ -144,15 +142,15 @@ class Local:
         return [*self._executor.map(self._evaluate, batches)]
 
     def close(self) -> None:
-        """Do nothing: this object owns no pool and no data."""
+        """Do nothing, because this object owns no pool and no data."""
 
 
 class Pool:
     """Evaluation by an executor with ``submit``, whose workers may be other processes.
 
-    Such an executor cannot send data to each of its workers. So the first batches, as many as there
-    are workers, carry the evaluator, and later batches carry a reference to it. A worker without
-    the evaluator reports this, and its batch is sent again with the evaluator.
+    Such an executor cannot send data to each of its workers. So the first batches carry the
+    evaluator, as many as there are workers. Later batches carry a reference to the evaluator. If a
+    worker lacks the evaluator, its batch is sent again with the evaluator.
     """
 
     def __init__(self, payload: Payload, executor: Any) -> None:
@@ -239,7 +237,7 @@ class DaskClient:
     """The workers of a Dask client, which the caller owns; errors name the cluster."""
 
     lost_work = "the search"
-    """Name of the work, for the hint to start it again after the scheduler was lost."""
+    """Work that the user must start again, for the hint if the scheduler is lost."""
 
     def __init__(self, client: Client) -> None:
         self._client: Any = client  # Dask types half of its methods.
@@ -248,7 +246,7 @@ class DaskClient:
         self._worker_argument = "SCHEDULER:PORT" if scheduler is None else self._address
         self._distributed = importlib.import_module("distributed")
 
-    def threads(self) -> Mapping[str, int]:
+    def threads_by_worker(self) -> Mapping[str, int]:
         """Wait for a worker, and return the number of threads of each worker."""
         with self._reports_lost_scheduler():
             threads = self._client.nthreads()
@@ -290,9 +288,8 @@ class DaskClient:
 class Cluster(DaskClient):
     """Evaluation by the workers of a connected client.
 
-    All workers receive the evaluator once. A worker that joins later gets the evaluator from
-    another worker. The scheduler repeats the batches of a lost worker. If the scheduler gives a
-    batch up, the batch is submitted again.
+    All workers receive the evaluator once. A later worker gets the evaluator from another worker.
+    The scheduler repeats lost batches. If it gives up, this object submits them again.
     """
 
     def __init__(self, payload: Payload, client: Client) -> None:
@@ -306,7 +303,7 @@ class Cluster(DaskClient):
 
     def batch_size(self, candidates: int) -> int:
         """Return the number of candidates in a batch, by the number of threads of all workers."""
-        return batch_share(candidates, max(1, sum(self.threads().values())))
+        return batch_share(candidates, max(1, sum(self.threads_by_worker().values())))
 
     def outcomes(self, batches: Sequence[Floats]) -> list[Floats | Failure]:
         """Return the values of each batch; batches of lost workers run again."""

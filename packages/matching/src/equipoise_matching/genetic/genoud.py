@@ -1,7 +1,7 @@
 """Optimise a function by a genetic search that uses derivatives.
 
-Mebane & Sekhon (2011, JSS 42(11)); the operators, and where R's package rgenoud differs:
-docs/methods/genetic-matching.md.
+The method is by Mebane & Sekhon (2011, JSS 42(11)). The names ``fn``, ``nvars`` and ``par`` are
+R's. More: docs/methods/genetic-matching.md.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def genoud(
     wait_generations
         The search ends after more than this number of generations without improvement.
     hard_generation_limit
-        If false, the limit doubles as long as the search improved within ``wait_generations``.
+        If false, the limit doubles whenever the search improved within ``wait_generations``.
     bounds
         Shape (nvars, 2), lower and upper bounds; by default -10 and 10.
     boundary_enforcement
@@ -100,33 +100,32 @@ def genoud(
     starting_values
         Shape (nvars,) or (rows, nvars): points of the first generation, inside the bounds.
     integer
-        Whether all parameters are integers; then BFGS is not used.
+        Whether all parameters are integers.
     lexical
-        Whether ``fn`` returns several values, compared in order; an integer is their number. Then
-        BFGS is not used.
+        Whether ``fn`` returns several values, compared in order; an integer is their number.
     gradient
-        Function that returns the gradient of ``fn``, shape (nvars,), at a point; ``None`` to use
-        differences.
+        Function that returns the gradient at a point, shape (nvars,); ``None`` for differences.
     gradient_check
-        Whether generations without improvement count only if every component of the gradient is
-        within ``solution_tolerance``.
+        If true, a generation without improvement counts towards ``wait_generations`` only if no
+        component of the gradient exceeds ``solution_tolerance``.
     bfgs, burn_in
-        Whether BFGS polishes the best of each generation; number of generations before the first.
+        Whether BFGS polishes the best candidates (never with ``integer`` or ``lexical``). Number of
+        generations before the first polishing.
     operators
         Nine weights P1 to P9; by default, the first eight are equal and the ninth is 0.
         P1 keeps the best (cloning). P2 draws one parameter between its bounds (uniform mutation).
-        P3 sets one parameter to a bound. P4 moves one parameter towards a bound by (1 - t/T)^6 u,
-        with the generation t, the largest number of generations T and u uniform; P7 moves every
-        parameter in this way. P5 makes a convex combination of max(2, nvars) parents (polytope
-        crossover). P6 swaps the parameters of two parents after a cut, except a tenth. P8 goes
-        beyond the better of two parents, on the line from the worse parent (heuristic crossover).
-        P9 takes a point between a parent and its polished point (local-minimum crossover).
+        P3 sets one parameter to a bound. P4 moves one parameter towards a bound, by a random part
+        of the way; the part shrinks over the generations. P7 moves every parameter in this way. P5
+        averages several parents with random weights (polytope crossover). P6 averages two parents
+        with the weights 0.1 and 0.9, from a random parameter on (simple crossover). P8 goes beyond
+        the better of two parents, on the line from the worse parent (heuristic crossover). P9 takes
+        a point between a parent and its polished point (local-minimum crossover).
     p9mix
         Weight of the polished point in operator 9; ``None`` to draw it each time.
     solution_tolerance
         Smallest improvement that counts.
     memory
-        Whether values are remembered, so that no point is evaluated twice.
+        Whether the search remembers values, so that it evaluates no point twice.
     vectorized
         Whether ``fn`` takes many points at once, shape (batch, nvars), and returns values of shape
         (batch,) or (batch, criteria).
@@ -138,8 +137,7 @@ def genoud(
         An executor of ``concurrent.futures`` or a ``dask.distributed`` Client that evaluates
         points. It receives ``fn`` once. The answer does not depend on the executor.
     callback
-        Function that receives each :class:`~equipoise_matching.genetic.search.Generation`. The
-        search ends if it returns ``True``.
+        Function that receives each ``Generation``. The search ends if it returns ``True``.
     progress
         Function that receives the number of finished generations and the current limit.
     """
@@ -176,7 +174,7 @@ def genoud(
         return GenoudResult(
             value=float(result.value[0]) if lexical is False else result.value,
             par=result.par,
-            gradients=None if polisher is None else polisher.gradient(result.par),
+            gradient=None if polisher is None else polisher.gradient(result.par),
             generations=result.generations,
             peak_generation=result.peak_generation,
             population=result.population,
@@ -198,9 +196,8 @@ class GenoudResult:
         The best value of the function; shape (criteria,) for a lexical search.
     par
         Shape (nvars,): the parameters of the best candidate.
-    gradients
-        Shape (nvars,): the gradient at ``par``; ``None`` for integer and lexical searches, and
-        without ``bfgs`` or ``gradient``.
+    gradient
+        Shape (nvars,): the gradient at ``par``; ``None`` if the search used no gradients.
     generations
         Number of generations after the random one.
     peak_generation
@@ -221,7 +218,7 @@ class GenoudResult:
 
     value: float | Floats
     par: Floats
-    gradients: Floats | None
+    gradient: Floats | None
     generations: int
     peak_generation: int
     population: int
@@ -236,7 +233,6 @@ class GenoudResult:
         return "\n".join(f"{name:<12} {value}" for name, value in self.facts())
 
     def _repr_html_(self) -> str:
-        """Return the facts as HTML for a notebook."""
         return html.facts(self.facts())
 
     def facts(self) -> list[tuple[str, str]]:
@@ -246,7 +242,7 @@ class GenoudResult:
             return [
                 ("Value", value),
                 ("Parameters", str(self.par)),
-                ("Gradients", "none" if self.gradients is None else str(self.gradients)),
+                ("Gradients", "none" if self.gradient is None else str(self.gradient)),
                 ("Generations", f"{self.generations}, the peak at {self.peak_generation}"),
                 ("Stopped by", self.stopped_because),
                 ("Evaluations", f"{self.evaluations:,}"),
@@ -254,10 +250,7 @@ class GenoudResult:
             ]
 
     def plot(self) -> Any:
-        """Draw the best value and the median over the generations.
-
-        This needs ``equipoise-matching[charts]``.
-        """
+        """Draw the best value and the median; needs ``equipoise-matching[charts]``."""
         require_figures()
         from equipoise_matching.charts.balance import search_values
 

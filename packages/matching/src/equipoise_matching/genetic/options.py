@@ -15,7 +15,7 @@ from equipoise_matching.genetic.worker import Floats
 from equipoise_matching.shared.errors import UnusableInput
 
 DEFAULT_BOUND = 10.0
-"""Bounds of a parameter without bounds: this number and its negative."""
+"""Default bounds of a parameter: from minus this number to this number."""
 DEFAULT_OPERATOR_WEIGHTS = (50.0, 50.0, 50.0, 50.0, 50.0, 50.0, 50.0, 50.0, 0.0)
 """Weights of the operators P1 to P9, which make the next generation; ``genoud`` describes them."""
 MAX_PARAMETERS = 100_000
@@ -31,7 +31,6 @@ RANGES = {
 }
 """Smallest and largest value of each integer option."""
 FLAGS = ("maximize", "hard_generation_limit", "integer", "polish", "gradient_check", "memory")
-"""Options that are true or false."""
 MAX_POPULATION_NUMBERS = 100_000_000
 """Largest number of candidates times parameters: 800 MB."""
 
@@ -40,8 +39,7 @@ MAX_POPULATION_NUMBERS = 100_000_000
 class SearchOptions:
     """The checked options of a search, which ``_native`` reads by name.
 
-    Raise `UnusableInput` if an option cannot be used; the error names the option and the parameter
-    (from 1).
+    Raise `UnusableInput` if an option cannot be used. The message counts parameters from 1.
 
     Parameters
     ----------
@@ -50,7 +48,7 @@ class SearchOptions:
     starting_values
         Shape (nvars,) or (rows, nvars), inside the bounds.
     polish, gradient_check
-        Whether the search polishes the best candidate, and checks the gradient before it ends.
+        Whether BFGS polishes candidates (``bfgs`` of ``genoud``), and gradients are checked.
     seed
         0 to 2^64 - 1; drawn by default.
 
@@ -124,12 +122,12 @@ class SearchOptions:
 
     @property
     def boundary(self) -> int:
-        """The option ``boundary_enforcement`` under the name that the engine reads."""
+        """The option ``boundary_enforcement`` by the engine's name."""
         return self.boundary_enforcement
 
     @property
     def mix(self) -> float | None:
-        """The option ``p9mix`` under the name that the engine reads."""
+        """The option ``p9mix`` (share of the polished point in operator 9) by the engine's name."""
         return self.p9mix
 
 

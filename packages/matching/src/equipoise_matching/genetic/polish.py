@@ -1,10 +1,9 @@
 """Polish a candidate: local optimisation by SciPy's BFGS and L-BFGS-B, and gradients.
 
-Gradients are central differences, with intervals that suit the function (Gill, Murray, Saunders &
-Wright 1983, SIAM Journal on Scientific and Statistical Computing 4(2), algorithm FD). The interval
-of each parameter is chosen so that the rounding error is between 0.1 % and 10 % of the second
-difference. The rounding error of the function comes from a difference table of order 9 (Hamming
-1973, chapter 10; Gill, Murray & Wright 1981, section 8.5).
+Gradients are central differences. The step of each parameter is chosen so that the rounding error
+is between 0.1 % and 10 % of the second difference (Gill, Murray, Saunders & Wright 1983, SIAM
+Journal on Scientific and Statistical Computing 4(2), algorithm FD). A difference table gives the
+rounding error (Hamming 1973, chapter 10; Gill, Murray & Wright 1981, section 8.5).
 """
 
 from __future__ import annotations
@@ -32,18 +31,18 @@ TABLE_ORDER = 9
 TABLE_STEP = 1e-9
 """Spacing of the difference table, relative to 1 + |x|."""
 MAX_TRIALS = 20
-"""Largest number of intervals that are tried for each parameter."""
+"""Largest number of steps that are tried for each parameter."""
 MIN_ERROR, MAX_ERROR = 1e-3, 1e-1
 """Limits of the rounding error of the second difference, relative to this difference."""
 MIN_STEP = 1e-8
-"""Smallest interval, relative to 1 + |x|. Smaller intervals suffer from the rounding of x."""
+"""Smallest step, relative to 1 + |x|. Smaller steps suffer from the rounding of x."""
 
 MAX_ITERATIONS = 100
 """Largest number of iterations of one polish, which is the default of R's optim."""
 MAX_COST = 1e300
-"""Cost for the optimiser instead of infinity, with which SciPy's line search cannot compute."""
+"""Cost in place of infinity, because SciPy's line search cannot compute with infinity."""
 GRADIENT_TOLERANCE = 0.0
-"""Gradient at which polishing ends. With 0, it ends only when it no longer improves the value."""
+"""Gradient at which polishing ends. With 0, polishing ends when the value stays."""
 GRADIENT_HINT = "return a number for each parameter from gradient, or leave gradient out"
 
 
@@ -143,7 +142,7 @@ class Polisher:
             raise EvaluationFailed(
                 f"the gradient returned NaN at {point_code(point)}", GRADIENT_HINT
             )
-        # Where the function is infinite, the point is outside its domain, so NaN is allowed there.
+        # NaN is allowed where the function is infinite: the point is outside the function's domain.
         return self._sign * np.nan_to_num(slopes, nan=0.0, posinf=MAX_COST, neginf=-MAX_COST)
 
 
@@ -173,19 +172,19 @@ def rounding_error(function: Function, point: Floats, value: float, box: Box) ->
 
 
 def difference_steps(function: Function, point: Floats, value: float, box: Box) -> Floats:
-    """Return the interval of each parameter's central difference, shape (nvars,) (algorithm FD).
+    """Return the step of each parameter's central difference, shape (nvars,) (algorithm FD).
 
-    Each round tries an interval for every parameter, in one batch. If the relative error of the
-    second difference is too large, the next interval is ten times as wide. If it is too small, the
-    next interval is a tenth. Otherwise the search for this parameter ends.
+    Each round tries a step for every parameter, in one batch. If the relative error of the second
+    difference is too large, the next step is ten times as large. If the error is too small, the
+    next step is a tenth as large. Otherwise the search for this parameter ends.
     """
     error = rounding_error(function, point, value, box)
     scale = 1.0 + np.abs(point)
     min_step = np.maximum(2.0 * scale * math.sqrt(error / (1.0 + abs(value))), MIN_STEP * scale)
     step = 10.0 * min_step
     chosen_step = step.copy()
-    fallback = np.full(len(point), np.nan)  # An interval that suits a first difference.
-    direction = np.zeros(len(point))  # 0 at first, 1 for wider intervals, -1 for narrower ones.
+    fallback = np.full(len(point), np.nan)  # A step that suits a first difference.
+    direction = np.zeros(len(point))  # 0 at first, 1 for larger steps, -1 for smaller steps.
     is_searching = np.ones(len(point), dtype=bool)
     for _ in range(MAX_TRIALS):
         searched = np.flatnonzero(is_searching)
@@ -204,7 +203,7 @@ def difference_steps(function: Function, point: Floats, value: float, box: Box) 
         fallback[searched[is_usable]] = width[is_usable]
         for index, relative_error in zip(searched, second_error, strict=True):
             if direction[index] < 0 and relative_error > MAX_ERROR:
-                chosen_step[index] = step[index] * 10.0  # The previous interval was usable.
+                chosen_step[index] = step[index] * 10.0  # The previous step was usable.
                 is_searching[index] = False
             elif relative_error > MAX_ERROR:
                 direction[index] = 1.0

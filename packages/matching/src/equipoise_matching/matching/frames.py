@@ -118,7 +118,7 @@ def columns_of(table: Any) -> dict[str, NDArray[Any]] | None:
 
 
 def take_rows(columns: Mapping[str, NDArray[Any]], rows: NDArray[Any]) -> dict[str, NDArray[Any]]:
-    """Return the rows of a table with these numbers, or with a true value in ``rows``."""
+    """Return the rows with these numbers, or with a true value in ``rows``."""
     return {name: column[rows] for name, column in columns.items()}
 
 
@@ -166,7 +166,7 @@ def formula_columns(formula: str, columns: Mapping[str, NDArray[Any]]) -> tuple[
 
 @contextmanager
 def _refuse_left_out_values(formula: str) -> Iterator[None]:
-    """Raise `UnusableInput` if the levels of ``C()`` lack a value, which would become NaN."""
+    """Raise `UnusableInput` if the levels of ``C()`` lack a value: it would become NaN."""
     mismatch_warning = require("formulaic", "formulae").errors.DataMismatchWarning
     with warnings.catch_warnings():
         warnings.simplefilter("error", mismatch_warning)
@@ -186,7 +186,7 @@ def _errors_of_formula(formula: str) -> Iterator[None]:
     try:
         yield
     except (formulaic_error, *_FORMULA_ERRORS) as error:
-        # Only the first sentence is kept: the others show the position of the error in colours.
+        # Only the first sentence is kept; the others mark the position of the error in colours.
         message = str(error).partition("\n")[0].partition(". ")[0].removesuffix(".")
         raise UnusableInput(
             f"formula '{formula}': {message}",
@@ -298,7 +298,7 @@ def _is_missing(value: object) -> bool:
     # pd.NA gives no truth value when compared with itself.
     if value is None or type(value).__name__ == "NAType":
         return True
-    # A formula can put an array into a cell. A later check refuses it: an array is not a number.
+    # A formula can put an array into a cell. A later check refuses such a cell.
     return not isinstance(value, np.ndarray) and bool(value != value)
 
 
@@ -312,8 +312,7 @@ def holds_text(column: NDArray[Any]) -> bool:
 def numbers_or_indicators(column: NDArray[Any], name: str) -> list[tuple[str, Floats]]:
     """Return a column of numbers unchanged, or an indicator column for each text but the first.
 
-    Raise `UnusableInput` if a value is missing or infinite, or there are more than
-    ``MAX_CATEGORIES`` texts.
+    Raise `UnusableInput` for missing or infinite values, or over ``MAX_CATEGORIES`` texts.
     """
     if not holds_text(column):
         return [(name, numbers_of(column, name))]
@@ -331,10 +330,7 @@ def numbers_or_indicators(column: NDArray[Any], name: str) -> list[tuple[str, Fl
 
 
 def yes_or_no(column: NDArray[Any]) -> NDArray[Any]:
-    """Return a column of yes and no as true and false, and any other column unchanged.
-
-    ``YES_TEXTS`` and ``NO_TEXTS`` may have upper or lower case.
-    """
+    """Return a column of yes and no, in any case, as true and false; other columns unchanged."""
     if not holds_text(column):
         return column
     texts = [value.strip().lower() if isinstance(value, str) else "" for value in column.tolist()]
@@ -364,7 +360,7 @@ def levels_of(column: NDArray[Any], name: str) -> Indices:
     try:
         return np.unique(column, return_inverse=True)[1].astype(np.int64).reshape(-1)
     except TypeError:
-        # Values of several types cannot be sorted: their order is the order of first occurrence.
+        # Values of several types cannot be sorted, so they keep the order of first occurrence.
         codes: dict[Any, int] = {}
         return np.array([codes.setdefault(value, len(codes)) for value in column.tolist()])
 

@@ -1,8 +1,7 @@
 """Search for the weights of the covariates with which matching balances them best.
 
 Diamond and Sekhon 2013 (Review of Economics and Statistics 95(3)); Sekhon 2011 (JSS 42(7)). The
-search is genoud's (Mebane and Sekhon 2011, JSS 42(11)). Formulae, and where R's GenMatch differs:
-docs/methods/genetic-matching.md.
+search is ``genoud``. Formulae, and where R's GenMatch differs: docs/methods/genetic-matching.md.
 """
 
 from __future__ import annotations
@@ -121,7 +120,7 @@ distance_tolerance, r_compatible
     executor
         ``None``, an executor of ``concurrent.futures`` or a ``dask.distributed`` Client. It
         receives the data once, then batches of candidates. If a worker is lost, another worker
-        repeats its batch. The executor stays open.
+        repeats the batch. The executor stays open.
     progress
         Function that receives each finished generation and the largest number of generations.
     """
@@ -208,7 +207,7 @@ class GenMatchResult:
     matches
         The match with these weights, without an outcome.
     generations, peak_generation
-        Number of generations, and the last generation that improved by more than the tolerance.
+        Number of generations; the last generation that improved by more than the tolerance.
     population, evaluations
         Number of candidates in a generation, and number of all evaluated candidates.
     stopped_because
@@ -249,7 +248,7 @@ class GenMatchResult:
     def balance(self, weights: Floats | None = None, *, boot: int = 0, ks: bool = True) -> Balance:
         """Return the balance before matching and after matching with the given weights.
 
-        By default, the weights are the best weights. The balance is about the rows in the search.
+        By default, the weights are the best weights. Only rows of the search are compared.
         """
         units, options = self.problem.problem.units, self.problem.problem.options
         return match_balance(
@@ -296,10 +295,7 @@ class GenMatchResult:
         return f"First criterion ({self.measure})"
 
     def plot(self) -> Any:
-        """Draw each covariate's difference before, during and after the search.
-
-        This needs ``equipoise-matching[charts]``.
-        """
+        """Draw each covariate's difference in the search; needs ``equipoise-matching[charts]``."""
         from equipoise_matching.matching.drawing import search_course_chart
 
         return search_course_chart(self)
@@ -311,7 +307,6 @@ class GenMatchResult:
         return search_history_chart(self)
 
     def _repr_html_(self) -> str:
-        """Return the weights and the facts as HTML for a notebook."""
         weights = [
             (name, f"{weight:.6g}") for name, weight in zip(self.names, self.weights, strict=True)
         ]

@@ -38,15 +38,14 @@ if TYPE_CHECKING:
 VARIANCE_NEIGHBORS = 2
 """Default number of neighbours from which the variance of each unit is estimated.
 
-R's default, one variance for all units, gives too narrow intervals if the controls are noisier
-than the treated units (docs/methods/matching.md).
+R's default is 0: one variance for all units (docs/methods/matching.md compares both).
 """
 
 _NORMAL_QUANTILE = 1.959963984540054
 """Number of standard errors from the estimate to either end of a 95 % interval."""
 
 MANY_WITHOUT_NEIGHBORS = 0.1
-"""Share of matched units without a neighbour above which a report warns."""
+"""A report warns above this share of matched units without a neighbour."""
 
 
 def match(
@@ -78,8 +77,7 @@ def match(
 ) -> MatchResult:
     """Match each unit of the estimand with its nearest unit of the other arm.
 
-    Raise `UnusableInput` if data or options cannot be used, or no unit can be matched. The error
-    names the column and the rows.
+    Raise `UnusableInput` if data or options cannot be used, or no unit can be matched.
 
     Examples
     --------
@@ -109,15 +107,15 @@ def match(
         Metric on the standardised columns: "inverse_variance", "mahalanobis", k weights or a
         symmetric positive semidefinite matrix (k, k).
     exact
-        Columns that must be equal in a pair: ``True`` for all, a truth value for each, or names.
+        Columns that must be equal in a pair: their names, a truth value for each, or ``True``.
     caliper
-        Largest distance of a match, in standard deviations of each column: one value or k.
+        Largest difference in each column, in standard deviations: one value, or k values.
     replace, ties
-        Whether a unit may be the match of several units, and whether all tied matches are kept and
-        share the weight. Without replacement, or if ties are not kept, one is drawn at random.
+        Whether a unit may be the match of several units. Whether all tied matches are kept and
+        share the weight. If either is false, one of the ties is drawn at random.
     order
-        Order in which units are matched without replacement: the order of the "data", or from the
-        "largest" or the "smallest" value of the only column of X.
+        Order in which units are matched without replacement: as in the "data", or by the "largest"
+        or "smallest" value of the only column of X.
     common_support
         Whether to leave out rows outside the range that both arms share in the first column.
     weights
@@ -125,8 +123,8 @@ def match(
     bias_adjust, covariates
         Regression adjustment on ``covariates`` (n, l), by default X (Abadie and Imbens 2011).
     variance_neighbors
-        Number of nearest units of the same arm from which the variance of each unit's outcome is
-        estimated; 0 for one variance of all units. By default 2, or 0 with ``r_compatible``.
+        Number of nearest units of the same arm that give the variance of a unit's outcome. With 0,
+        all units share one variance. By default 2, or 0 with ``r_compatible``.
     variance
         Whether the standard error is about the effect in the "population" or in this "sample".
     restrict
@@ -138,7 +136,7 @@ def match(
     r_compatible
         Whether to return R's numbers even where R has an error (docs/methods/matching.md).
     threads, seed
-        Number of threads, by default one for each core, which never changes the answer. Seed of
+        Number of threads, by default one for each core; the answer does not depend on it. Seed of
         the draws among ties, by default 0.
     progress
         Function that receives the number of units done and of all units, from any thread.
@@ -170,8 +168,8 @@ def match(
         bias_adjust=bias_adjust,
     )
     if r_compatible:
-        # R counts all dropped units, but lists only those without a match within the caliper that
-        # are not a match of another unit.
+        # R counts all dropped units, but lists only some: units without a match within the caliper,
+        # if they are not the match of another unit.
         is_listed_by_r = (options.caliper is not None) & ~np.isin(pairs.dropped, pairs.matched)
         fields["dropped_index"] = pairs.dropped[is_listed_by_r]
     elif problem.rows is not None and reuse is None:
@@ -187,8 +185,8 @@ def match(
 class MatchResult:
     """The pairs, the effect and its standard errors.
 
-    Rows count from 0. The effect and the errors are ``None`` without an outcome. ``se`` is ``None``
-    also without replacement and for a single unit, for which Abadie and Imbens have no error.
+    Rows count from 0. The effect and the errors are ``None`` without an outcome. ``se`` is also
+    ``None`` without replacement and for a single unit, where Abadie and Imbens have no error.
 
     Examples
     --------
@@ -222,13 +220,12 @@ class MatchResult:
         The standard error of Abadie and Imbens (2006); the standard error for independent pairs;
         the part of ``se`` that comes from the sampling of units.
     variance_neighbors
-        Number of neighbours from which each unit's variance for ``se`` was estimated; 0 for one
-        variance of all units, ``None`` without ``se``.
+        Number of neighbours that gave each unit's variance (see ``match``); ``None`` without
+        ``se``.
     n_without_neighbors
-        Number of matched units without a neighbour of the same arm within the caliper, ``exact``
-        and the stratum. They share one variance.
+        Number of matched units without a neighbour of the same arm; they share one variance.
     t, p_value
-        ``estimate`` divided by ``se`` or else ``se_standard``; its two-sided normal p-value.
+        ``estimate`` divided by ``se`` (else ``se_standard``), and the two-sided normal p-value.
     treated_index, control_index, weights
         The treated row, the control and the weight of each pair.
     dropped_index
@@ -290,8 +287,7 @@ class MatchResult:
     def effective_sizes(self) -> tuple[float, float]:
         """Effective numbers of treated units and of controls.
 
-        Each number is (Σw)² / Σw² over the weights w of the rows in an arm (Kish 1965). A control
-        in ten pairs counts once.
+        Each number is (Σw)² / Σw² over the weights w of the rows in an arm (Kish 1965).
         """
         sizes = []
         for index in (self.treated_index, self.control_index):
@@ -352,7 +348,6 @@ class MatchResult:
         return aligned(self.facts())
 
     def _repr_html_(self) -> str:
-        """Return the facts as HTML for a notebook."""
         return html.facts(self.facts())
 
     def to_frame(self) -> DataFrame:
@@ -425,7 +420,7 @@ def result_fields(
     neighbors: int,
     bias_adjust: bool = False,
 ) -> dict[str, Any]:
-    """Return the fields of a `MatchResult`, by row numbers of the problem, except ``rows``."""
+    """Return the fields of a `MatchResult` except ``rows``, with the problem's row numbers."""
     if not len(pairs.query):
         raise UnusableInput(
             "no unit has a valid match: caliper, exact or restrict exclude all pairs",
@@ -473,7 +468,7 @@ def effect_estimate(
     """Estimate the effect from the pairs, in multiples of ``units.outcome_scale``."""
     z = units.x if units.z is None else units.z
     if bias_adjust and options.r_compatible:
-        # R adjusts only if enough units are matched. The sum is exact: fifteen thirds are five.
+        # R adjusts only if enough units are matched. The sum is exact, so fifteen thirds are five.
         weight = math.fsum(pairs.weights)
         size = min(int(np.isin(units.treated, MATCHED_ARMS[options.estimand]).sum()), weight)
         bias_adjust = options.ties and size >= z.shape[1]
@@ -502,7 +497,7 @@ def effect_numbers(
     if estimate is None:
         names = ("estimate", "se", "se_standard", "se_conditional", "estimate_unadjusted")
         return dict.fromkeys((*names, "t", "p_value"))
-    # Pairs are in the order of the matched units. With a single matched unit there is no error.
+    # Pairs are in the order of their units. A single unit has no error.
     if not problem.options.r_compatible and pairs.query[0] == pairs.query[-1]:
         has_se = False
     is_population = variance == "population"

@@ -52,16 +52,15 @@ class MatchOptions:
     caliper
         Shape (strata, k): largest distance in each column, in the unit of the column.
     restrictions
-        Squared distances of some pairs, or that a pair is forbidden.
+        Pairs with a given squared distance, and forbidden pairs.
     ties
         Whether all tied matches are kept, which needs ``replace``.
     tolerance
-        Largest difference of two squared distances that are ties.
+        Largest difference of two squared distances that count as equal (ties).
     threads
         Number of threads; 0 for one on each core.
     search, instructions
-        Search method, which the engine chooses by default, and processor instructions. They change
-        only the speed.
+        Search method and processor instructions, which change only the speed.
     """
 
     estimand: Estimand
@@ -107,7 +106,7 @@ class MatchProblem:
     """Checked units and options, ready for the native engine.
 
     ``rows`` has the numbers of the units in the caller's data; ``None`` if all units take part in
-    their order. ``reported_caliper`` (strata, k) is the caliper in results, if there is one.
+    their order. ``reported_caliper`` (strata, k) is the caliper in results.
     """
 
     units: Units
@@ -138,7 +137,7 @@ def match_problem(
     """Check the options of ``match`` and return them with the units that take part.
 
     The steps: check the options, leave out units outside the common support, sort the units, and
-    compute the caliper of each column. Restrictions follow the units to their new numbers.
+    compute the caliper of each column. The row numbers in restrictions become the new numbers.
     ``strata`` has the stratum of each row, and the number of strata. Each stratum has its own
     caliper, and the engine limits ``m`` in each stratum.
     """
@@ -151,7 +150,7 @@ def match_problem(
             units.x[:, 0], units.treated, units.names[0], distance_tolerance if r_compatible else 0
         )
         units = units.subset(rows)
-        # In R, the row numbers of restrictions count only the remaining rows.
+        # In R, the row numbers in restrictions count only the remaining rows.
         old_rows = range(len(rows)) if r_compatible else rows.tolist()
         new_rows = {row: index for index, row in enumerate(old_rows)}
         triples = [
@@ -222,7 +221,7 @@ def check_options(
 
 
 def check_whole_number(name: str, value: float | None, low: int) -> None:
-    """Raise `UnusableInput` unless the value is ``None`` or an integer of at least ``low``."""
+    """Raise `UnusableInput` if the value is neither ``None`` nor an integer from ``low`` on."""
     is_finite = isinstance(value, int | float | np.number) and math.isfinite(value)
     if value is not None and not (is_finite and value == int(value) and low <= value < 2**63):
         hint = f"give a whole number from {low} to 2^63 - 1"

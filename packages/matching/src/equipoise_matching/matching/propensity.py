@@ -15,7 +15,7 @@ from equipoise_matching.shared.errors import UnusableInput
 from equipoise_matching.shared.extras import require
 
 _SINGULAR_TOLERANCE = 1e-10
-"""Singular value, relative to the largest one, below which a direction is rounding."""
+"""Singular values below this fraction of the largest are rounding errors of 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +89,9 @@ def score_of(covariates: Covariates) -> PropensityScore:
 
 
 def _basis(matrix: Floats) -> Floats:
-    """Return orthogonal columns that span the same models, together with a constant.
+    """Return orthogonal columns with which a model has the same scores as with the matrix.
 
-    The scores depend only on the span. Tiny numbers are not treated as zero, and dependent columns
-    cause no singular matrix.
+    So tiny numbers do not count as zero, and dependent columns cause no singular matrix.
     """
     if not matrix.shape[1]:
         return matrix

@@ -1,7 +1,7 @@
 """Match inside strata, and estimate one effect over all strata.
 
-Sekhon 2011 (JSS 42(7)). The standard errors are by Abadie and Imbens 2006 (Econometrica 74(1)) over
-the pairs of all strata. Formulae, and where R's Matchby differs: docs/methods/matching.md.
+Sekhon 2011 (JSS 42(7)). The standard errors are from Abadie and Imbens 2006 (Econometrica 74(1)),
+over the pairs of all strata. Formulae, and where R's Matchby differs: docs/methods/matching.md.
 """
 
 from __future__ import annotations
@@ -51,13 +51,11 @@ def match_by(
 ) -> MatchByResult:
     """Match each unit of the estimand with its nearest unit of the other arm in its stratum.
 
-    Each stratum is matched as ``match`` would match it alone: scales, calipers and the Mahalanobis
-    metric come from its own rows, and ``m`` is at most the number of its units. Strata without
-    treated units or without controls are skipped and reported. The effect is the mean over all
-    pairs, with the standard error of one match with all these pairs.
+    Each stratum is matched as ``match`` would match it alone: its own rows give the scales, the
+    calipers and the Mahalanobis metric. Strata without treated units or without controls are
+    skipped and reported. The effect is the mean over all pairs.
 
-    Raise `UnusableInput` if data or options cannot be used, or no unit can be matched. The error
-    names the column and the rows.
+    Raise `UnusableInput` if data or options cannot be used, or no unit can be matched.
 
     Examples
     --------
@@ -109,7 +107,7 @@ variance, distance_tolerance, threads, seed
         problem, pairs, variances, variance, has_se=has_se, neighbors=neighbor_count
     )
     if r_compatible:
-        # For every estimand, R subtracts pairs from treated rows, which may be negative.
+        # For every estimand, R returns treated rows minus pairs, which may be negative.
         fields["n_dropped"] = round(fields["n_treated"] - fields["n_weighted"])
     return MatchByResult(
         **fields,
@@ -135,8 +133,7 @@ class Stratum:
     n_dropped
         Number of units of the estimand without a match.
     estimate
-        The effect in the stratum, in units of the outcome, without bias adjustment; ``None``
-        without a pair or an outcome.
+        The effect without bias adjustment; ``None`` without a pair or an outcome.
     skipped
         Whether the stratum lacks treated units or controls.
     """
@@ -210,7 +207,7 @@ class MatchByResult(MatchResult):
             (*stratum.values, *(getattr(stratum, name) for name in names))
             for stratum in self.strata
         ]
-        # A factor may have one of these names, so columns are joined by position.
+        # A factor may have the name of a number, so columns are joined by position.
         series = [pandas.Series(column) for column in zip(*rows, strict=True)]
         return pandas.concat(series, axis=1, keys=(*self.by, *names))
 
@@ -226,8 +223,7 @@ class MatchByResult(MatchResult):
 class Factors:
     """The strata of all rows, in the order of the factors' values.
 
-    ``code`` (n,) is the number of each row's stratum. ``values`` has the value of each factor in
-    each stratum.
+    ``code`` (n,) is each row's stratum. ``values`` has the factors' values in each stratum.
     """
 
     names: tuple[str, ...]
@@ -256,7 +252,7 @@ def factors_of(by: Any, rows: int) -> Factors:
             raise UnusableInput(f"by, factor {name!r} has shape {column.shape}", hint="give a list")
         check_length(len(column), f"by, factor {name!r}", rows)
         levels = levels_of(column, f"by, factor {name!r}")
-        # Codes are renumbered after each factor, because products of levels may overflow.
+        # Codes are renumbered after each factor, because products of codes may overflow.
         combined = code * (int(levels.max()) + 1) + levels
         code = np.unique(combined, return_inverse=True)[1].astype(np.int64).reshape(-1)
     _, first_rows = np.unique(code, return_index=True)

@@ -19,9 +19,8 @@ Indices = NDArray[np.int64]
 Truths = NDArray[np.bool_]
 
 MAX_LISTED_ROWS = 5
-"""Largest number of rows that an error lists; of the other rows, it gives the number."""
+"""Largest number of rows that an error lists. It counts the other rows."""
 FINITE_HINT = "replace them by finite numbers, or by empty fields if the value is unknown"
-"""Hint of an error about infinite values."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,7 +34,7 @@ class Units:
     names
         Names of the columns of ``x``.
     treated
-        Shape (n,), whether each unit is treated. There are treated units and controls.
+        Shape (n,), whether each unit is treated. Both arms have units.
     outcome, weights
         Shape (n,), or ``None``.
     z
@@ -98,7 +97,7 @@ def units_of(
 
 
 def power_of_two(*arrays: Floats) -> float:
-    """Return a power of two near the largest value; dividing by it causes no rounding."""
+    """Return a power of two near the largest value. Division by it causes no rounding."""
     _, exponent = math.frexp(max(float(np.abs(values).max()) for values in arrays))
     return math.ldexp(1.0, min(max(exponent, -1000), 1000))
 

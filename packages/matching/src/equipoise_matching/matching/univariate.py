@@ -32,13 +32,12 @@ class UnivariateBalance:
     ----------
     mean_treated, mean_control, variance_treated, variance_control
         Weighted means and variances, in the unit of the covariate and its square. A variance too
-        large or too small for a double is infinite or 0; the other fields are right even then.
+        large or too small for a double is infinite or 0.
     variance_ratio
         Variance of the treated divided by the variance of the controls; NaN if both are 0.
     sdiff, sdiff_pooled
-        Difference of the means, in percent of a standard deviation. For ``sdiff``, it is the
-        standard deviation of the treated, or of the controls for ATC. For ``sdiff_pooled``, it is
-        the root of the mean of both variances.
+        Difference of the means, in percent of a standard deviation: of the treated (of the controls
+        for ATC), or the root of the mean of both variances.
     t_p_value
         Two-sided p-value of a paired t-test for pairs, else of Welch's t-test.
     ks
@@ -94,15 +93,13 @@ def balance_uv(
     treated, control
         The values of the covariate; with ``matched``, rows i of both are a pair.
     weights_treated, weights_control
-        Weight of each row. For pairs, either argument takes the weights of the pairs.
+        Weight of each row. For pairs, give the weights of the pairs in one of the arguments.
     matched
-        Whether the rows are pairs. Variances of pairs have the sum of the weights as the divisor;
-        the variance in ``sdiff`` has this sum minus 1.
+        Whether the rows are pairs, whose variance has the sum of the weights as its divisor.
     paired
         Whether pairs get a paired t-test.
     r_compatible
-        Whether to return R's numbers: QQ and KS ignore weights, and ``sdiff_pooled`` of pairs has
-        the standard deviation of the treated.
+        Whether to return R's numbers even where R has an error (docs/evidence/r-packages.md).
     """
     check_boot(boot)
     if matched:
@@ -206,7 +203,7 @@ class Moments:
     """Mean and variance of a sample.
 
     ``size`` is the sum of the weights, and the divisor of ``population_variance``. The divisor of
-    ``sample_variance`` is ``size`` minus 1. If this divisor is not positive, the variance is NaN.
+    ``sample_variance`` is ``size`` minus 1; the variance is NaN if this is not positive.
     """
 
     size: float
@@ -217,7 +214,7 @@ class Moments:
     def of(cls, values: Floats, weights: Floats | None) -> Moments:
         """Return the moments, computed in two passes so that a large mean costs no digits."""
         size = float(len(values)) if weights is None else float(weights.sum())
-        # The computed mean of a constant may differ in the last digit, which a ratio would show.
+        # Rounding may change the last digit of a constant's mean, and a ratio would show this.
         if values.min() == values.max():
             return cls(size, float(values[0]), 0.0)
         mean = float(np.average(values, weights=weights))
@@ -234,8 +231,8 @@ class Moments:
 def paired_p_value(differences: Floats, weights: Floats | None) -> float:
     """Return the two-sided p-value of a mean difference of zero.
 
-    ``dbar = sum w d / sum w``, ``s2 = sum w (d - dbar)^2 / (sum w)^2`` and ``sum w - 1``
-    degrees of freedom, with or without weights, as in R's Matching.
+    The mean of the differences d with the weights w is ``dbar = sum w d / sum w``. The squared
+    error is ``sum w (d - dbar)^2 / (sum w)^2``, with ``sum w - 1`` degrees of freedom.
     """
     moments = Moments.of(differences, weights)
     squared_error = moments.population_variance / moments.size
@@ -261,7 +258,7 @@ def _welch(first: Moments, second: Moments) -> tuple[float, float]:
     squared_error = first_error + second_error
     if not squared_error > 0.0:
         return squared_error, math.nan
-    # Computed with shares, because the squares of tiny variances would be 0.
+    # Shares are used, because the squares of tiny variances would be 0.
     share = first_error / squared_error
     degrees_of_freedom = 1.0 / (
         share**2 / (first.size - 1.0) + (1.0 - share) ** 2 / (second.size - 1.0)
@@ -272,8 +269,7 @@ def _welch(first: Moments, second: Moments) -> tuple[float, float]:
 def two_sided_p_value(difference: float, squared_error: float, degrees_of_freedom: float) -> float:
     """Return P(|T| >= difference / error).
 
-    If the error is 0, the result is 1 without a difference and 0 with a difference. A single pair
-    has no degrees of freedom, and the result is NaN.
+    If the error is 0, the result is 1 without a difference, else 0; NaN for a single pair.
     """
     from scipy.stats import t
 

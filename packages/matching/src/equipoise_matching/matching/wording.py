@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from equipoise_matching.matching.univariate import UnivariateBalance
 
 LARGE_DIFFERENCE_PERCENT = 10.0
-"""Percent of a standard deviation: a common threshold of a large difference (Austin 2009)."""
+"""Common threshold of a large difference, in percent of a standard deviation (Austin 2009)."""
 _UNITS = {"ATT": "treated", "ATC": "untreated", "ATE": "units"}
 _ALL_UNITS = {"ATT": "the treated units", "ATC": "the untreated units", "ATE": "all units"}
 _ONE_UNIT = {"ATT": "treated unit", "ATC": "control", "ATE": "unit"}
@@ -192,7 +192,7 @@ def _worst_phrase(worst: tuple[str, float] | None) -> str:
 
 
 def _size_phrase(percent: float) -> str:
-    """Describe a difference in percent, which is infinite for two different constants."""
+    """Describe a difference in percent; it is infinite between two different constants."""
     if math.isinf(percent):
         return "without limit"
     return f"by {percent:.1f} %" if percent < 1000.0 else f"by {percent:.3g} %"

@@ -1,7 +1,7 @@
 """Effects estimated from logs by matching, where no experiment is possible.
 
-Each row of a log ran one of two versions: the candidate or the baseline. In the match, the rows of
-the candidate are the treated units, and the rows of the baseline are the controls.
+Each row of a log ran one of two versions: the candidate or the baseline. In the match, candidate
+rows are the treated units, and baseline rows are the controls.
 
 In reading order; docs/methods/effects-from-logs.md has the formulas and their sources.
 

@@ -64,8 +64,7 @@ def observe(
 
     ``source`` is the name of the log. ``left_out`` counts by reason the rows that were left out
     when the log was read. The result begins with ``warnings``. ``progress`` receives a description
-    of each step. Raise `UnusableInput` if the question does not fit the log; the error names the
-    column and the rows.
+    of each step. Raise `UnusableInput` if the question does not fit the log.
     """
     sample = read_sample(log, question, dict(left_out or {}))
     matched_sample = match_sample(sample, progress)
@@ -78,7 +77,7 @@ def observe(
 
 
 def describe_question(question: Question, versions: Versions, source: str) -> ObservationQuestion:
-    """Return the question as the result has it, with the chosen covariates."""
+    """Return the question for the result, with the chosen covariates."""
     return ObservationQuestion(
         source,
         question.treatment,
@@ -135,7 +134,7 @@ def describe_model(matched_sample: MatchedSample) -> str:
 def _result_without_answer(
     matched_sample: MatchedSample, source: str, warnings: tuple[AnalysisWarning, ...]
 ) -> ObservationResult:
-    """Return the result with everything that a refusal has too."""
+    """Return the result with the fields that both an answer and a refusal have."""
     sample, balanced_match = matched_sample.sample, matched_sample.balanced_match
     question, arms, treated = sample.question, sample.arms, sample.treated
     rows, dropped = int(np.count_nonzero(treated)), len(balanced_match.pairs.dropped_index)
@@ -172,7 +171,6 @@ def _clustering(matched_sample: MatchedSample) -> Clustering | None:
 
 
 def _refusal(matched_sample: MatchedSample, clustering: Clustering | None) -> Refusal | None:
-    """Return the reason why no effect is reported, if there is one."""
     sample, balanced_match = matched_sample.sample, matched_sample.balanced_match
     if not balanced_match.is_balanced:
         worst = balanced_match.column_balance()[balanced_match.unbalanced()[0]]
@@ -188,7 +186,6 @@ def _refusal(matched_sample: MatchedSample, clustering: Clustering | None) -> Re
 def _add_answer(
     result: ObservationResult, matched_sample: MatchedSample, progress: Progress
 ) -> ObservationResult:
-    """Add the effect and all its checks to the result."""
     effects = matched_sample.effects
     estimates = effects.map(lambda effect: effect.by_method)
     matched = to_matched_effect(estimates, effects.raw_scale.answer_method)

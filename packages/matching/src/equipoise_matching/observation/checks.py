@@ -31,7 +31,7 @@ from equipoise_matching.shared.errors import UnusableInput
 from equipoise_matching.shared.extras import require
 
 MAX_PERIODS = 4
-"""Largest number of periods of time into which the log is split."""
+"""Largest number of periods into which the time of the log is split."""
 MIN_PERIOD_ROWS = 20
 """Number of candidate rows that each period needs."""
 
@@ -96,7 +96,7 @@ def _placebo_period(log: Log, treated: Truths, question: Question, progress: Pro
 
 
 def _scales(values: Floats, question: Question) -> Scales[Floats]:
-    """Return the values, and their logarithms if a ratio is wanted and every value is above 0."""
+    """Return the values; also their logarithms if all values are above 0 and a ratio is wanted."""
     has_logs = question.ratio and bool((values > 0.0).all())
     return Scales(np.log(values) if has_logs else None, values)
 
@@ -143,10 +143,9 @@ def periods_of(matched_sample: MatchedSample) -> tuple[tuple[Period, ...], float
 
 
 def _split_by_time(log: Log, balanced_match: BalancedMatch) -> list[tuple[str, str, PairSubset]]:
-    """Split the pairs at equal shares of the candidate's rows in time.
+    """Split the pairs into periods with about the same number of candidate rows.
 
-    Return the first time, the last time and the pairs of each period. Return an empty list if the
-    log has no times or too few rows.
+    Return the first time, the last time and the pairs of each period; nothing for one period.
     """
     pairs, time_column = balanced_match.pairs, time_of(log)
     rows = np.unique(pairs.treated_index)

@@ -1,4 +1,4 @@
-"""Clusters: rows that are not independent share a window of time, day, host or job.
+"""Clusters: groups of rows that are not independent, such as the rows of a day, host or job.
 
 The method is in docs/methods/effects-from-logs.md.
 """
@@ -30,13 +30,13 @@ TIME_NAMES = frozenset(
 )
 """Names of columns that hold the time of a measurement."""
 _MIN_DISTINCT_SHARE = 0.5
-"""Share of distinct times in a column above which the times are cut into windows."""
+"""If a larger share of the times in a column is distinct, the times are cut into windows."""
 _RUNS_PER_WINDOW = 2
 """Number of runs in a window; a run is a stretch of time in which all rows have one version."""
 
 
 class Clusters(Struct, frozen=True):
-    """The number of each row's cluster, ``code`` (rows,); ``by`` says what forms the clusters."""
+    """The cluster of each row (``code``), and a description of what forms clusters (``by``)."""
 
     by: str
     code: Indices
@@ -56,7 +56,7 @@ def is_known_cluster(name: str) -> bool:
 
 
 def time_of(log: Log) -> tuple[str, Floats] | None:
-    """Return the first column that holds times, and its values as increasing numbers."""
+    """Return the name of the first column with times, and the times as numbers; else ``None``."""
     for name, column in log.items():
         if column.dtype.kind == "M" and not np.isnat(column).any():
             return name, column.astype("datetime64[us]").astype(np.float64)
@@ -71,11 +71,11 @@ def time_of(log: Log) -> tuple[str, Floats] | None:
 
 
 def choose_clusters(log: Log, question: Question, treated: Truths) -> Clusters | None:
-    """Return the requested clusters, or clusters by the coarsest known column with enough of them.
+    """Return the requested clusters, or the clusters of a column with a known name.
 
-    The result is ``None`` if no column has a known name or the question excludes clusters. If no
-    known column has enough clusters in each version, the column with the most clusters is used.
-    Later steps then refuse an answer, because an interval from too few clusters would be wrong.
+    The result is ``None`` if no column has a known name or the question excludes clusters. Among
+    the known columns with enough clusters in each version, the coarsest is used. If no column has
+    enough, the column with the most clusters is used, and later steps refuse an answer.
     """
     if question.cluster == ():
         return None
@@ -96,7 +96,7 @@ def choose_clusters(log: Log, question: Question, treated: Truths) -> Clusters |
 
 
 def windows_of_runs(time: Floats, treated: Truths) -> Indices:
-    """Return the number of each row's window: ``_RUNS_PER_WINDOW`` successive runs."""
+    """Return the window of each row; a window has ``_RUNS_PER_WINDOW`` successive runs."""
     order = np.argsort(time, kind="stable")
     changed = np.diff(treated[order].astype(np.int8)) != 0
     run = np.concatenate([[0], np.cumsum(changed)])
@@ -106,7 +106,7 @@ def windows_of_runs(time: Floats, treated: Truths) -> Indices:
 
 
 def _requested_clusters(log: Log, names: tuple[str, ...], treated: Truths) -> Clusters:
-    """Return the clusters of the coarsest column; each finer cluster must be inside one of them."""
+    """Return the clusters of the coarsest column; all other clusters must be inside of these."""
     requested = [_clusters_of_column(log, name, treated) for name in names]
     requested.sort(key=lambda clusters: int(clusters.code.max()))
     coarsest = requested[0]

@@ -37,7 +37,7 @@ MEDIATORS = frozenset(
 )  # fmt: skip
 """Names of columns that the version itself may change, without the prefixes of a ledger.
 
-Matching on them removes part of the effect. Counts are here, as they grow with a trial's duration.
+Matching on them removes part of the effect. Counts are here: they grow with a trial's duration.
 """
 _LEDGER_PREFIXES = ("covariate_", "metric_")
 """Beginnings of the names of columns in a table that was exported from a ledger."""
@@ -50,9 +50,9 @@ _IDENTIFIERS = frozenset(
 class Covariates(Struct, frozen=True):
     """Columns to match on, as numbers.
 
-    ``names`` has the name of each column of ``matrix`` (rows, columns), and ``owners`` the column
-    of the log from which it was made: a column of texts gives an indicator column for each text
-    except the first. In ``exact`` (rows, exact columns) equal numbers stand for equal values.
+    Each column of ``matrix`` (rows, columns) has a name in ``names``; ``owners`` has the column of
+    the log from which it was made. A column of texts gives a column of 0 and 1 for each text except
+    the first. In ``exact`` (rows, exact columns), equal numbers stand for equal values.
     """
 
     names: tuple[str, ...]
@@ -118,7 +118,7 @@ def usable_covariates(log: Log, question: Question) -> tuple[str, ...]:
 
 
 def infinite_covariates(log: Log, question: Question) -> dict[str, int]:
-    """Return each column that is usable without its infinite values, with their number."""
+    """Count the infinite values of each column that would be usable without infinite values."""
     infinite_counts: dict[str, int] = {}
     for name in _columns_without_role(log, question):
         column = log[name]

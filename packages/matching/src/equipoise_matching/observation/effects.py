@@ -1,22 +1,15 @@
 """The effect over the matched pairs, with its standard errors.
 
-Each pair (i, j) has a weight w. t_i is Σ w over the pairs of candidate row i, and k_j is Σ w over
-the pairs of baseline row j. m is a regression of the outcome on the covariates and the chosen terms
-(``terms``), among the matched baseline rows with the weights k (Abadie and Imbens 2011, JBES
-29(1)). The effect is
+Each pair of a candidate row i and a baseline row j has a weight w. m is a regression of the outcome
+Y on the covariates X and the chosen terms (``terms``), among the matched baseline rows (Abadie and
+Imbens 2011, JBES 29(1)). The effect is
 
     τ = Σ w [(Y_i − m(X_i)) − (Y_j − m(X_j))] / Σ w.
 
-Each row has a score: ψ_i = t_i (Y_i − m(X_i) − τ) / Σ w for a candidate row, and ψ_j =
-−k_j (Y_j − m(X_j)) / Σ w for a baseline row.
-
-Rows of one cluster are not independent, so the variance comes from the sums of scores by cluster:
-V = G/(G − 1) Σ_g (Σ_{i in g} ψ_i)². With few clusters this variance is too small, since each
-cluster pulls τ and m towards itself. Then the changes of τ when each cluster is left out give the
-variance (``changes_without_each_cluster``). Intervals are Student's. Their degrees of freedom are
-the number of clusters of the version with fewer clusters, minus 1.
-
-m is a regression instead of a mean of neighbours, because neighbours in one cluster share an error.
+A candidate row has the score ψ_i = t_i (Y_i − m(X_i) − τ) / Σ w. A baseline row has the score ψ_j =
+−k_j (Y_j − m(X_j)) / Σ w. t_i and k_j are the total weights of the pairs of a row. With more than
+``MAX_REFITS`` clusters, the scores give the variance. With fewer clusters, the changes of τ without
+each cluster give the variance. More: docs/methods/effects-from-logs.md.
 """
 
 from __future__ import annotations
@@ -39,16 +32,16 @@ from equipoise_matching.shared.extras import require
 
 CONFIDENCE = 0.95
 MAX_REFITS = 2000
-"""Number of clusters above which the sums of scores give the error, without refits."""
+"""Largest number of clusters with refits. With more, the sums of scores give the error."""
 ABADIE_IMBENS, BY_CLUSTERS = "abadie-imbens", "clusters"
 """Names of the two methods for the standard error."""
 _SINGULAR_TOLERANCE = 1e-9
 """Size below which a singular value counts as 0, relative to the largest."""
 _MAX_LEVERAGE = 0.9
-"""Leverage above which the correction of a residual no longer grows."""
+"""Largest leverage for the correction of a residual; a larger leverage counts as this."""
 MAX_ROW_SHARE = 0.3
-"""Largest share of one matched baseline row in the sum of squares of a term, after subtracting from
-the term what the earlier terms explain."""
+"""Largest share of one matched baseline row in the sum of squares of a term. The part that earlier
+terms explain is subtracted first."""
 ROWS_PER_OUTCOME_TERM = 4
 """Number of matched baseline rows that each term of the outcome's model needs."""
 _CONSTANT_TOLERANCE = 1e-12
@@ -68,7 +61,7 @@ Pairs = MatchResult | PairSubset
 
 
 class Estimate(Struct, frozen=True):
-    """An effect; its standard error and its interval are ``None`` if they are unknown."""
+    """An effect with its standard error and its interval; ``None`` if these are unknown."""
 
     effect: float
     error: float | None = None
@@ -80,7 +73,7 @@ class OutcomeRegression(Struct, frozen=True):
 
     ``centred`` (rows,) is the outcome minus the mean of the row's stratum. ``residual`` (rows,) is
     ``centred`` minus the prediction from ``columns`` (rows, terms), which are centred too.
-    ``leverage`` (rows,) is the weight of each row in its own prediction; 0 for unused rows.
+    ``leverage`` (rows,) is the weight of a row in its own prediction; 0 for unused rows.
     """
 
     residual: Floats
@@ -90,7 +83,7 @@ class OutcomeRegression(Struct, frozen=True):
 
 
 class PairEffect(Struct, frozen=True):
-    """The effect over the pairs, with a score for each row of the log (``scores``, (rows,))."""
+    """The effect over the pairs; ``scores`` (rows,) has the score of each row of the log."""
 
     effect: float
     scores: Floats
@@ -114,8 +107,8 @@ class EffectEstimate(Struct, frozen=True):
 
     ``by_method`` has the estimates by the name of the method; the answer uses ``answer_method``.
     ``without_neighbors`` is the share of the matched rows without a neighbour of the same version;
-    the method of Abadie and Imbens takes one variance for all of these rows. ``terms`` are the
-    terms of the outcome's model, the covariates first.
+    in the method of Abadie and Imbens, these rows share one variance. ``terms`` are the terms of
+    the outcome's model, the covariates first.
     """
 
     pair_effect: PairEffect
@@ -159,8 +152,8 @@ def estimate_effect(
     strata = balanced_match.covariates.exact_strata()
     terms = outcome_terms(outcome, balanced_match)
     pair_effect = effect_over_pairs(outcome, model.dictionary.values(terms), strata, pairs)
-    # The regression does not change the variance of Abadie and Imbens (2011, theorem 2), but it
-    # pulls the residuals of its rows towards 0. Dividing by ``free_share`` corrects this.
+    # In theory, the regression does not change the variance (Abadie and Imbens 2011, theorem 2).
+    # But it makes the residuals too small, which dividing by ``free_share`` corrects.
     regression = pair_effect.regression
     free_share = 1.0 - np.minimum(regression.leverage, _MAX_LEVERAGE)
     residual_match = match(
@@ -315,7 +308,7 @@ def estimate_by_clusters(pair_effect: PairEffect, code: Indices, *, intervals: i
     """Return the effect, with an interval by clusters if each version has enough clusters.
 
     ``code`` (rows,) is the cluster of each row; ``intervals`` is the number of intervals that hold
-    together at 95 % (Bonferroni).
+    together at 95 %.
     """
     cluster_count = pair_effect.fewest_clusters(code)
     if cluster_count < MIN_CLUSTERS:
@@ -342,17 +335,17 @@ def changes_without_each_cluster(pair_effect: PairEffect, code: Indices) -> Floa
 def cluster_error(changes: Floats) -> float:
     """Return the standard error from the changes of the effect without each cluster.
 
-    V = (G − 1)/G Σ_g (τ₍₋g₎ − τ)². Each τ₍₋g₎ has a regression of its own, but the same weights of
-    pairs and means of strata (MacKinnon, Nielsen and Webb 2023, J. Econometrics 232(2), CV3).
+    V = (G − 1)/G Σ_g (τ₍₋g₎ − τ)². τ is the effect, G the number of clusters, and τ₍₋g₎ the effect
+    without cluster g (CV3 of MacKinnon, Nielsen and Webb 2023, J. Econometrics 232(2)).
     """
     return math.sqrt((len(changes) - 1) / len(changes) * float((changes**2).sum()))
 
 
 def effects_without_each_cluster(pair_effect: PairEffect, code: Indices) -> Floats:
-    """Return the effects with each cluster of the pairs left out, in the order of the codes.
+    """Return the effects without each cluster of the pairs, in the order of the codes.
 
-    Each version must have rows in at least two clusters. For each cluster, the cross products over
-    all other clusters give the slopes of the regression; all regressions are solved together.
+    Each version must have rows in at least two clusters. The cross products over all other clusters
+    give the slopes of the regression without a cluster.
     """
     regression, rows = pair_effect.regression, pair_effect.rows
     treated, control = row_weights(pair_effect.pairs, len(regression.residual))

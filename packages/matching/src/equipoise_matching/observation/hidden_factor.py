@@ -4,20 +4,13 @@ A hidden factor is a property of the rows that nobody measured.
 
 The first method is Rosenbaum's bounds for the signed-rank statistic (Rosenbaum 2002, Observational
 Studies, 2nd edition, §4.3). Within a pair, a hidden factor multiplies the odds of being the
-candidate by at most Γ. Without an effect, the chance that a pair's difference is positive then lies
-between 1/(1+Γ) and Γ/(1+Γ), independently of other pairs. So the sum of the ranks of the positive
-differences lies between two sums of independent terms. The p-value of such a sum is exact up to
-``EXACT_PAIRS`` pairs, and from a normal distribution for more. The interval at Γ has the effects
-that neither one-sided test rejects. At Γ = 1 it is Wilcoxon's; scipy has no other of these bounds.
+candidate by at most Γ. Without an effect, the difference of a pair is then positive with a chance
+between 1/(1+Γ) and Γ/(1+Γ). This bounds the p-value of the sum of the ranks of the positive
+differences. The interval at Γ has the effects that neither one-sided test rejects.
 
-The second method compares with the strongest observed covariate (Cinelli and Hazlett 2020, JRSS B
-82(1)). In the regression of the outcome Y on the treatment D and the covariates X, a factor Z with
-the partial R²_D and R²_Y moves the estimate by |τ| · sqrt(R²_Y R²_D / (1 − R²_D)) / f. Here f² is
-the partial f² of Y with D (their equation 14, divided by the estimate). The robustness value is the
-value of both R² that removes the whole estimate (equation 20, q = 1). A factor k times as strong as
-a covariate Xⱼ has R²_D = k f²(D, Xⱼ) and R²_Y = η² f²(Y, Xⱼ) (equations 22 and 23 with k_D = k_Y =
-k). statsmodels has the regression, not the robustness value. All partial R² here come from one
-matrix of cross products, so a million rows are read once.
+The second method compares a hidden factor with the strongest covariate (Cinelli and Hazlett 2020,
+JRSS B 82(1)). Its equations are for the slope of the treatment in a regression of the outcome. A
+factor whose partial R² with treatment and outcome is the robustness value makes this slope 0.
 """
 
 from __future__ import annotations
@@ -80,7 +73,8 @@ def hidden_bias(matched_sample: MatchedSample) -> HiddenBias:
 def _summary(gamma: float | None, number: int, of: str, unit: str, version: str) -> str:
     """Return the sentence on the factor ``gamma`` of the odds that changes the answer.
 
-    ``number`` counts ``of``; ``unit`` is the plural noun for those that have a ``version``.
+    The answer rests on ``number`` differences, which ``of`` names. ``unit`` names the rows or
+    clusters, and ``version`` the candidate.
     """
     if gamma is None:
         return (
@@ -129,11 +123,10 @@ def gamma_to_change(differences: Floats) -> float | None:
 def cluster_differences(pairs: Pairs, residual: Floats, code: Indices) -> Floats:
     """Return the difference between each candidate cluster and one baseline cluster.
 
-    The rows of a cluster ran a version together, so each candidate cluster gives one difference.
-    It is the mean over the cluster's pairs with one baseline cluster, the one that shares most
-    pairs with it. No baseline cluster is used twice, so the differences are independent.
-    ``residual`` (rows,) is the outcome minus the part that the covariates explain (Rosenbaum 2002,
-    Statistical Science 17(3): ranks of residuals).
+    The difference of a candidate cluster is the mean over its pairs with one baseline cluster. This
+    is the unused baseline cluster with the most such pairs. No baseline cluster is used twice, so
+    the differences are independent. ``residual`` (rows,) is the outcome minus the part that the
+    covariates explain (Rosenbaum 2002, Statistical Science 17(3): ranks of residuals).
     """
     treated_code, control_code = code[pairs.treated_index], code[pairs.control_index]
     differences = residual[pairs.treated_index] - residual[pairs.control_index]
@@ -170,7 +163,7 @@ def _lower_end(differences: Floats, gamma: float) -> float | None:
 def _bisect(
     holds: Callable[[float], bool], low: float, high: float, rounds: int = _BISECTIONS
 ) -> tuple[float, float]:
-    """Return two values, close together: the condition holds at the first, not at the second."""
+    """Return two close values: the condition holds at the first, but not at the second."""
     for _ in range(rounds):
         middle = (low + high) / 2.0
         low, high = (middle, high) if holds(middle) else (low, middle)
@@ -195,7 +188,6 @@ def _p_value(differences: Floats, gamma: float) -> float:
 
 
 def _exact_p_value(ranks: Floats, rank_sum: float, chance_positive: float) -> float:
-    """Return the exact chance of a rank sum of at least this size."""
     # The ranks of ties end in .5, so all ranks are doubled to whole numbers.
     doubled: Indices = np.rint(2.0 * ranks).astype(np.int64)
     chances = np.zeros(int(doubled.sum()) + 1)
@@ -220,8 +212,7 @@ class Regression(Struct, frozen=True):
         The robustness value, 0 to 1.
     strongest, multiple
         A hidden factor ``multiple`` times as strong as the covariate ``strongest`` removes the
-        whole estimate. No other covariate has a smaller multiple. ``None`` if no covariate is
-        related to both treatment and outcome.
+        whole estimate. No other covariate has a smaller multiple. ``None`` without a multiple.
     contributions
         For each covariate, the part of the difference in the outcome that it explains: its slope
         times the difference of its means (Gelbach 2016, J. Labor Economics 34(2)).
@@ -361,7 +352,6 @@ def _multiple(f_squared: float, f_outcome: float, f_treatment: float) -> float |
 
 
 def _slopes(cross: Floats, predictors: list[int], target: int) -> Floats:
-    """Return the slopes of the regression of a target column on predictor columns."""
     if not predictors:
         return np.empty(0)
     inner = cross[np.ix_(predictors, predictors)]

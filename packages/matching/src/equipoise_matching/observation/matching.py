@@ -1,11 +1,9 @@
-"""Match rows until the covariates are balanced: first without a caliper, then with narrower ones.
+"""Match rows until the covariates are balanced: first without a caliper, then with calipers.
 
 The rows of the candidate are the treated units, and the rows of the baseline are the controls. A
-covariate is balanced if its mean, its distribution (Kolmogorov-Smirnov) and its terms agree in both
-versions after matching. Its terms are its square, and the curves, steps and products that predict
-which rows have the candidate (``terms``). If the data have such curves, steps or products, the rows
-are matched on the logit of the candidate's odds too. Matching reads only the covariates, never the
-outcome, so repeated attempts do not bias the answer.
+covariate is balanced if its mean, its distribution and its terms agree in both versions. The terms
+are its square, and the curves, steps and products that predict which rows have the candidate
+(``terms``). Matching never reads the outcome, so repeated attempts do not bias the answer.
 """
 
 from __future__ import annotations
@@ -34,20 +32,20 @@ MAX_DIFFERENCE = 0.1
 """Largest difference of a balanced covariate, in standard deviations (Austin 2009)."""
 MAX_TERM_DIFFERENCE = 0.5
 """Largest difference of a square or another term, in standard deviations. A regression removes
-smaller ones (Rubin 2001, Health Services and Outcomes Research Methodology 2)."""
+smaller differences (Rubin 2001, Health Services and Outcomes Research Methodology 2)."""
 MAX_KS = 0.2
 """Largest distance between the distributions of a covariate in both versions after matching."""
 ODDS_COLUMN = "odds"
 """Name of the column with the logit of the candidate's odds, on which rows may be matched."""
 LEFT_OUT_COLUMN = "outside"
-"""Name of the column that keeps candidate rows with too high odds out of every pair."""
+"""Name of the column that keeps candidate rows with too high odds out of all pairs."""
 CALIPERS: tuple[tuple[float | None, bool], ...] = (
     (None, False),
     *((caliper, limits_all) for caliper in (0.25, 0.1, 0.05) for limits_all in (False, True)),
 )
 """Calipers in standard deviations, in the order in which they are tried.
 
-With ``True``, a caliper limits all covariates; with ``False``, those that were unbalanced so far.
+With ``True``, a caliper limits all covariates, else the covariates that were unbalanced so far.
 """
 MAX_SEARCHED_PAIRS = 4_000_000
 """Largest number of possible pairs of rows in the genetic search.
@@ -59,7 +57,7 @@ POPULATION = 100
 _CONSTANT_TOLERANCE = 1e-9
 """Relative spread below which the values of a term are constant up to rounding."""
 _RANGE_PERCENTILE = 95.0
-"""Percentile of the candidate's rows at which a range with too few baseline rows ends."""
+"""Percentile of the candidate's rows where a range with too few baseline rows ends."""
 
 Progress = Callable[[str], object]
 """Function that receives a description of the next step."""
@@ -166,8 +164,7 @@ class BalancedMatch(Struct, frozen=True):
     def missing_rows(self) -> tuple[MissingRows, ...]:
         """Return for each unbalanced covariate the range with too few baseline rows.
 
-        The range begins at the mean of the matched baseline rows and passes the mean of the
-        candidate's rows. It ends at their 95th or 5th percentile.
+        The range goes from the mean of matched baseline rows to a percentile of candidate rows.
         """
         _, matrix = self.covariates.columns_to_balance
         treated, missing = self.treated, []
@@ -260,8 +257,7 @@ def _match_by(
 ) -> BalancedMatch:
     """Match by one method, with one caliper on the covariates in ``caliper_columns``.
 
-    The steps: choose the columns to match on, search weights if the method is genetic, match all
-    rows, and measure the balance.
+    The steps: choose columns, search weights if the method is genetic, match, measure balance.
     """
     matrix, names = covariates.matrix, covariates.names
     if method == "propensity" and names:
@@ -270,7 +266,7 @@ def _match_by(
     elif model.added_terms:
         matrix, names = np.column_stack([matrix, model.logit]), (*names, ODDS_COLUMN)
     caliper_on = () if caliper is None else tuple(name for name in names if name in caliper_columns)
-    # Rows left out for their odds get an exact value that no baseline row has: no row matches them.
+    # Rows left out for their odds get an exact value that no baseline row has, so they never match.
     left_out_column = (model.is_left_out.astype(np.float64),) if model.is_left_out.any() else ()
     points = np.ascontiguousarray(np.column_stack([matrix, covariates.exact, *left_out_column]))
     columns = (*names, *covariates.exact_names, *(LEFT_OUT_COLUMN for _ in left_out_column))
@@ -342,7 +338,7 @@ def _term_balance(
 
 
 def _rows_to_search(treated: Truths, seed: int) -> Indices:
-    """Return the rows for the genetic search: the same random share of each version."""
+    """Return the rows for the genetic search: an equal random share of each version."""
     arms = [np.flatnonzero(treated), np.flatnonzero(~treated)]
     share = math.sqrt(MAX_SEARCHED_PAIRS / (len(arms[0]) * len(arms[1])))
     if share >= 1.0:

@@ -1,10 +1,9 @@
 """Overlap: how likely each row was to have the candidate, and which rows cannot be compared.
 
-The odds of the candidate come from a logistic regression on the covariates, and on the terms that
-predict which rows have the candidate (`terms`). At odds of 4, four rows of the candidate share each
-similar baseline row. At higher odds, a few baseline rows would decide the estimate, so the
-candidate's rows with higher odds are left out. Crump, Hotz, Imbens and Mitnik (2009, Biometrika
-96(1)) do the same for the mean over all rows.
+The odds of the candidate come from a logistic regression on the covariates and the chosen terms
+(``terms``). At odds of 4, four candidate rows share each similar baseline row. At higher odds, a
+few baseline rows would decide the estimate, so candidate rows with higher odds are left out
+(similar to Crump, Hotz, Imbens and Mitnik 2009, Biometrika 96(1)).
 """
 
 from __future__ import annotations
@@ -27,18 +26,18 @@ from equipoise_matching.observation.terms import (
 MAX_ODDS = 4.0
 """Maximum odds of the candidate at which a row of the candidate is compared."""
 MAX_RELATIVE_ODDS = 6.0
-"""Maximum odds as a multiple of the odds among all rows; the larger of both maxima applies."""
+"""Maximum odds as a multiple of the odds among all rows; the larger maximum applies."""
 MIN_KEPT_SHARE = 0.1
-"""Minimum share of the candidate's rows within the maximum odds; with fewer, no row is left out."""
+"""Minimum share of candidate rows within the maximum odds; with fewer, no row is left out."""
 _RIDGE = 1e-4
 """Ridge penalty of each squared slope, for each row."""
 _MAX_STEPS = 30
 """Maximum number of Newton's steps."""
 _MAX_LOGIT = 30.0
 _MIN_VARIANCE = 1e-9
-"""Smallest variance p(1 − p) that a row may have in Newton's step."""
+"""Smallest variance p(1 − p) of a row in Newton's step, at the predicted chance p."""
 _TOLERANCE = 1e-9
-"""Largest change of a slope in the last step."""
+"""Largest change of a slope in the last Newton step."""
 
 
 class TreatmentModel(Struct, frozen=True):
@@ -60,10 +59,7 @@ class TreatmentModel(Struct, frozen=True):
 
 
 def fit_treatment(covariates: Covariates, treated: Truths, seed: int) -> TreatmentModel:
-    """Choose the terms that predict which rows have the candidate, and fit the odds.
-
-    ``treated`` (rows,) marks the candidate's rows.
-    """
+    """Choose the terms that predict which rows have the candidate, and fit the odds."""
     dictionary = term_dictionary_of(covariates, seed)
     all_rows = np.arange(len(treated))
     target = treated.astype(np.float64)

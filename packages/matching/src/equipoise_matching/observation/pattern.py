@@ -1,11 +1,9 @@
 """Test whether the model of the outcome describes the baseline's rows; if not, refuse the effect.
 
 The residuals of the baseline's rows must not depend on the covariates. They are tested against
-every possible term, because the model may need more terms than the number of rows allows. They are
-also tested against cells, products of steps of two covariates, which cannot be in the model. The
-term that explains most of the residuals decides. Its p-value times the number of tested terms
-(Bonferroni) must not be below ``FALSE_REFUSAL_CHANCE``. If rows are not independent, the standard
-error comes from clusters.
+every possible term (``terms``), and against cells. A cell is the product of a step of one covariate
+and a step of another covariate. The term that explains most of the residuals decides. Its p-value
+times the number of tested terms must not be below ``FALSE_REFUSAL_CHANCE``.
 """
 
 from __future__ import annotations
@@ -88,7 +86,7 @@ def _best_term_index(
     residual: Floats,
     control: Indices,
 ) -> int | None:
-    """Return the index of the best term after the ``entered_count`` terms of the model."""
+    """Return the index of the best term; the first ``entered_count`` terms are in the model."""
     rows = sample_rows(control, len(terms), dictionary.seed)
     cross = cross_products(dictionary.columns, terms, residual, rows)
     inverse = np.linalg.pinv(cross[:entered_count, :entered_count], rcond=1e-10, hermitian=True)
@@ -114,7 +112,7 @@ def _p_value(remainder: Floats, residual: Floats, terms: int, clusters: Indices 
         degrees_of_freedom = len(products) - 1
         if degrees_of_freedom < MIN_CLUSTERS:
             return 1.0
-    # A term may depend on a few rows. Their own spread is then too small, so the larger one counts.
+    # If few rows decide a term, their own spread is too small. So the larger spread counts.
     uniform_spread = float(np.sqrt((remainder**2).sum() * (residual**2).mean()))
     spread = max(uniform_spread, float(np.sqrt((products**2).sum())))
     if spread <= 0.0 or degrees_of_freedom < 1:

@@ -18,7 +18,6 @@ Names = str | Sequence[str]
 Log = Mapping[str, NDArray[Any]]
 """The columns of a table by their names. All have the same length, at least one row."""
 METHODS = ("genetic", "mahalanobis", "propensity")
-"""Methods of matching."""
 NO_CLUSTERS = "none"
 """Value of ``cluster`` that declares all rows independent."""
 
@@ -31,8 +30,8 @@ class Question(Struct, frozen=True):
     treatment
         Column with the version of each row.
     values
-        Two values of that column, as ``CANDIDATE:BASELINE``. ``None`` if the column has only two
-        values and one of them is a known name of a baseline (``main``, ``off``).
+        Two values of that column, as ``CANDIDATE:BASELINE``. ``None`` if there are only two values,
+        and one is a known baseline (``main``, ``off``).
     outcome
         Column with the cost that the candidate may have changed.
     covariates
@@ -40,8 +39,7 @@ class Question(Struct, frozen=True):
     exact
         Columns in which matched rows must be equal.
     cluster
-        Columns that group dependent rows. ``None`` to choose a column by its name; ``()`` for
-        independent rows.
+        Columns that group dependent rows; ``None`` to choose one, ``()`` for independent rows.
     method
         ``genetic``, ``mahalanobis`` or ``propensity``.
     ratio
@@ -51,7 +49,7 @@ class Question(Struct, frozen=True):
     placebo_period
         Column and value of the rows that the candidate cannot have reached yet.
     mediators
-        Columns that the candidate itself changes, in addition to those known by their names.
+        Columns that the candidate itself changes, in addition to the known ``MEDIATORS``.
     leave_others_out
         Whether to leave out the rows of other versions instead of refusing the log.
     one_unit
@@ -61,7 +59,7 @@ class Question(Struct, frozen=True):
     seed
         Seed of every random draw.
     threads
-        Number of threads, ``None`` for all cores; it never changes the answer.
+        Number of threads, ``None`` for all cores; the answer does not depend on it.
     """
 
     treatment: str
@@ -85,8 +83,7 @@ class Question(Struct, frozen=True):
     def from_arguments(cls, arguments: Mapping[str, Any]) -> Question:
         """Return the question from the arguments of a function, or the options of a command.
 
-        Raise `UnusableInput` if the method is unknown, or the placebo period is not a column and a
-        value.
+        Raise `UnusableInput` for an unknown method, or an incomplete placebo period.
         """
         values = {name: arguments[name] for name in cls.__struct_fields__}
         for name in ("exact", "placebo_outcomes", "mediators"):

@@ -63,7 +63,6 @@ def observation_report(result: ObservationResult) -> Report:
 
 
 def _text_tables(result: ObservationResult) -> Iterator[TextTable]:
-    """Build the tables of the effects, the balance, the hidden factor and the strata."""
     yield _text_table("Effect", ("estimate", "95 % interval"), _effect_rows(result))
     question = result.question
     versions = (question.candidate, question.baseline)
@@ -109,7 +108,6 @@ def _text_table(title: str, headings: Sequence[str], rows: Iterable[tuple[str, .
 
 
 def _fact_rows(result: ObservationResult) -> Iterator[tuple[str, str]]:
-    """Yield the names and texts of the facts behind the answer."""
     rows, matching, question = result.rows, result.matching, result.question
     left_out = "".join(f"; {count:,} left out: {why}" for why, count in rows.left_out.items())
     yield "log", question.source

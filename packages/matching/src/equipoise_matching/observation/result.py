@@ -108,7 +108,7 @@ class MatchingSummary(Struct, frozen=True):
     """The method of the match, and the numbers of rows with and without a match."""
 
     method: str
-    """The method of the best balance: the requested method or the genetic search."""
+    """The method with the best balance: the requested method or the genetic search."""
     caliper: float | None
     """Largest distance of a match in standard deviations; ``None`` without a caliper."""
     caliper_on: tuple[str, ...]
@@ -267,7 +267,7 @@ class StratumResult(Struct, frozen=True):
     worst_difference: float | None
     """Difference of that column in standard deviations."""
     gamma_to_change: float | None
-    """Smallest factor of the odds that changes the answer; ``None`` if none is needed."""
+    """Smallest factor of the odds that changes the answer; ``None`` without an effect to change."""
 
 
 class Strata(Struct, frozen=True):

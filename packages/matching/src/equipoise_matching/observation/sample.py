@@ -40,13 +40,13 @@ BASELINE_NAMES = frozenset(
 _VERSION_NUMBER = re.compile(r"[vV]?\d+([.]\d+)*")
 
 _MIN_GAP_FACTOR = 30.0
-"""Smallest factor between neighbouring values that shows two units instead of noise."""
+"""Smallest factor between neighbouring values that is a sign of two units."""
 _MIN_UNIT_SHARE = 0.01
 """Smallest share of the values that must have each of the two units."""
 _UNIT_STEPS = (1e3, 1e6, 1e9)
 """Factors between two units of one quantity, such as s and ms."""
 _UNIT_STEP_TOLERANCE = 3.0
-"""Largest factor by which the ratio of two groups' medians may differ from a step of units."""
+"""Largest factor by which the ratio of two medians may differ from one of `_UNIT_STEPS`."""
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -63,7 +63,7 @@ class Scales(Struct, Generic[T], frozen=True):
 
     @property
     def answer_scale(self) -> T:
-        """The quantity on the scale of the answer: for ln(outcome), or without it the outcome."""
+        """The quantity for ln(outcome), or for the outcome if no ratio is estimated."""
         return self.raw_scale if self.log_scale is None else self.log_scale
 
     def map(self, function: Callable[[T], U]) -> Scales[U]:
@@ -96,9 +96,9 @@ class Arms(Versions, frozen=True):
 class Sample(Struct, frozen=True):
     """The rows that take part, and the rows of the placebo period, if there is one.
 
-    The ``question`` names its covariates, and ``log`` has only the rows that take part.
-    ``treated`` (rows,) marks the candidate's rows, and each outcome has shape (rows,).
-    ``left_out`` counts by reason the rows that take no part; ``rows_read`` counts all rows.
+    The ``question`` names the covariates, and ``log`` has only the rows that take part. ``treated``
+    (rows,) marks the candidate's rows, and each outcome has shape (rows,). ``left_out`` counts by
+    reason the rows that take no part; ``rows_read`` counts all rows.
     """
 
     log: Log
@@ -117,8 +117,7 @@ class Sample(Struct, frozen=True):
 def read_sample(log: Log, question: Question, left_out: dict[str, int]) -> Sample:
     """Check the question, and read its columns.
 
-    ``left_out`` counts by reason the rows that were left out when the log was read. Errors name
-    the option, the column and the rows.
+    ``left_out`` counts by reason the rows that were left out when the log was read.
     """
     check_question(log, question)
     rows_read = row_count(log) + sum(left_out.values())
@@ -221,7 +220,7 @@ def _refuse_mixed_units(log: Log, name: str, values: Floats) -> None:
 
 
 def _unit_step(values: Floats) -> tuple[float, Floats, Floats] | None:
-    """Return the factor between two units and the values of each; ``None`` for one unit."""
+    """Return the factor between two units, and the values in each; ``None`` for one unit."""
     positive = np.sort(values[values > 0.0])
     if len(positive) < 2:
         return None

@@ -1,14 +1,10 @@
 """The steps of ``observe --strata``: match each stratum alone, then combine the effects.
 
 A stratum has the rows with one value of the strata column. Only one stratum is in memory at a time.
-The combined effect is τ = Σ_s w_s τ_s with w_s = n_s / Σ n_s, where n_s is the number of candidate
-rows with a match in stratum s. The variances treat the weights as constants. Strata have no row in
-common, so the variance by Abadie and Imbens is Σ w_s² V_s, where V_s is the variance of τ_s. A
-cluster g may have rows in several strata. Without the rows of g, the effect in stratum s is
-τ_s₍₋g₎, and τ changes by Δ_g = Σ_s w_s (τ_s₍₋g₎ − τ_s). If all strata together have G clusters, the
-variance by clusters is
-
-    V = (G − 1)/G Σ_g Δ_g².
+The combined effect is τ = Σ_s w_s τ_s. The weight w_s is the share of stratum s in the candidate
+rows with a match. Strata have no row in common. So the variance by Abadie and Imbens adds up w_s²
+times the variance of τ_s. A cluster g may have rows in several strata. Without these rows, τ
+changes by Δ_g. With G clusters in all strata, the variance by clusters is (G − 1)/G Σ_g Δ_g².
 """
 
 from __future__ import annotations
@@ -84,12 +80,11 @@ from equipoise_matching.shared.numbers import listed
 from equipoise_matching.shared.spelling import option
 
 MIN_SHARE = 0.5
-"""Smallest share of the candidate's rows with a match at which the analysis gives an answer."""
+"""Smallest share of candidate rows with a match for which the analysis gives an answer."""
 _MAX_LISTED_STRATA = 3
-"""Largest number of strata that a message lists."""
 
 Rows = TypeVar("Rows")
-"""Description of the place of a stratum's rows in the log, such as their row numbers."""
+"""Place of a stratum's rows, for ``read`` of a `StratifiedLog`, such as their row numbers."""
 ClusterLabel = tuple[str, object]
 """Column and value of a cluster. A cluster has the same label in every stratum."""
 
@@ -153,9 +148,9 @@ class StratumOutcome(Struct, frozen=True):
 class StratifiedLog(Struct, Generic[Rows], frozen=True):
     """A log that is read one stratum at a time.
 
-    The values of ``column`` are the names of the strata. ``rows`` has for each name the place of
-    the stratum's rows, and ``read`` returns the columns at a place. ``versions`` has only the
-    treatment column, with each value once. ``number_of_rows`` is the size of the log, if known.
+    The values of ``column`` are the names of the strata. ``rows`` says for each name where the
+    stratum's rows are, and ``read`` returns their columns. ``versions`` has only the treatment
+    column, with each value once. ``number_of_rows`` is the size of the log, if known.
     """
 
     column: str
@@ -342,7 +337,6 @@ def _moments(
 
 
 def _answer_stratum(name: str, sample: Sample, progress: Progress) -> StratumAnswer | str:
-    """Return the answer of a stratum, or the reason why there is none."""
     try:
         matched_sample = match_sample(sample, progress)
     except UnusableInput as error:
@@ -401,7 +395,6 @@ def _cluster_labels(name: str, sample: Sample, rows: Indices) -> list[ClusterLab
 
 
 def _stratum_progress(name: str, progress: Progress) -> Progress:
-    """Return a function that puts the name of the stratum before each step."""
     return lambda step: progress(f"{name}: {step}")
 
 
@@ -414,7 +407,6 @@ def _naive_estimates(outcomes: Sequence[StratumOutcome]) -> Scales[Estimate]:
 
 
 def _pool_moments(parts: Sequence[Moments]) -> Moments:
-    """Return the moments of all values, from the moments of their parts."""
     size = sum(part.size for part in parts)
     mean = sum(part.size * part.mean for part in parts) / size
     squares = sum(
@@ -424,7 +416,6 @@ def _pool_moments(parts: Sequence[Moments]) -> Moments:
 
 
 def _count_clusters(answers: Sequence[StratumAnswer]) -> Clustering | None:
-    """Return the clusters of all strata together; ``None`` without clusters."""
     column = answers[0].clusters_by
     if column is None:
         return None
@@ -434,7 +425,6 @@ def _count_clusters(answers: Sequence[StratumAnswer]) -> Clustering | None:
 
 
 def _count_shared_clusters(answers: Sequence[StratumAnswer]) -> int | None:
-    """Return the number of clusters with rows in several strata; ``None`` without clusters."""
     if answers[0].clusters_by is None:
         return None
     stratum_counts = Counter(
@@ -448,7 +438,6 @@ def _count_shared_clusters(answers: Sequence[StratumAnswer]) -> int | None:
 def _matched_effect(
     answers: Sequence[StratumAnswer], clustering: Clustering | None
 ) -> MatchedEffect:
-    """Return the effect over all strata on both scales with its errors."""
     weights = [answer.weight / sum(answer.weight for answer in answers) for answer in answers]
     estimates = Scales.combine(
         [answer.effects for answer in answers],
@@ -525,7 +514,6 @@ def _average_balance(answers: Sequence[StratumAnswer]) -> tuple[ColumnBalance, .
 
 
 def _average_dropped_means(answers: Sequence[StratumAnswer]) -> tuple[DroppedMean, ...]:
-    """Return the means of every column among matched and dropped rows, over the strata."""
     matched = defaultdict[str, list[tuple[int, float]]](list)
     dropped = defaultdict[str, list[tuple[int, float]]](list)
     for answer in answers:
@@ -577,7 +565,7 @@ def _few_rows_refusal(
 def _strata_scope_clause(
     outcomes: Sequence[StratumOutcome], matched: int, candidates: int, versions: Versions, unit: str
 ) -> str:
-    """Return the clause on the candidate rows that the answer covers, and why not on others."""
+    """Return the clause on the candidate rows in the answer, with the reasons for other rows."""
     reasons = "; ".join(
         f"{outcome.candidate_rows:,} of {outcome.name}: {outcome.reason}"
         for outcome in outcomes

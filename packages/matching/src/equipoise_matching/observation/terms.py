@@ -1,19 +1,16 @@
 """Choose the terms of a model from the data: curves, steps and products of the covariates.
 
 The possible terms of one covariate are its square, and bends and steps at its quantiles. The
-possible terms of two covariates are their product, and one of them above a quantile of the other. A
-category and a covariate have the covariate's curves among the rows with one value of the category.
-A second round adds the products of each chosen term and the curves of the other covariates
-(Friedman 1991, Annals of Statistics 19(1)).
+possible terms of two covariates are their product, and the first covariate where the second is
+above a quantile. With a category, they are the covariate's curves in the rows with one value of the
+category. A second round multiplies each chosen term by the curves of other covariates (Friedman
+1991, Annals of Statistics 19(1)).
 
-A term enters the model if it explains which rows have the candidate, or the outcome of the
-baseline's rows, because a confounder acts on both. This is double selection (Belloni, Chernozhukov
-and Hansen 2014, Review of Economic Studies 81(2)). The covariates themselves always enter. Then
-each step adds the possible term with the largest t² given the terms in the model. The steps end
-when this t² is at most 2 ln(number of possible terms) (Foster and George 1994, Annals of Statistics
-22(4)).
-
-Selection sums cross products over blocks of rows, so no array holds every term for every row.
+A term enters the model if it explains which rows have the candidate. It also enters if it explains
+the outcome of the baseline's rows (double selection: Belloni, Chernozhukov and Hansen 2014, Review
+of Economic Studies 81(2)). The covariates always enter. Then the term with the largest t² (t
+statistic of its slope) enters, until this t² is at most 2 ln(number of possible terms) (Foster and
+George 1994, Annals of Statistics 22(4)).
 """
 
 from __future__ import annotations
@@ -35,7 +32,7 @@ STEP_QUANTILES = tuple(number / 40.0 for number in range(1, 40))
 BEND_QUANTILES = tuple(number / 10.0 for number in range(1, 10))
 """Quantiles of a covariate at which a bend may lie."""
 SPLIT_QUANTILES = (0.2, 0.35, 0.5, 0.65, 0.8)
-"""Quantiles of a covariate above which another covariate may act."""
+"""Quantiles of a covariate above which another covariate may have an effect."""
 PRODUCT_QUANTILES = (0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95)
 """Quantiles of the steps and bends by which a chosen term may be multiplied."""
 ROWS_PER_TERM = 10
@@ -43,13 +40,13 @@ ROWS_PER_TERM = 10
 MAX_TERMS = 40
 """Largest number of terms that a model has besides the covariates."""
 MAX_SPLIT_COLUMNS = 12
-"""Largest number of columns for which one above a quantile of another is a possible term."""
+"""With more columns, no term is a column above a quantile of another column."""
 MAX_CROSS_PRODUCTS = 2e10
 """Largest number of products that one selection sums; a larger log is sampled by the seed."""
 _BLOCK_ROWS = 8_192
 """Number of rows whose terms are in memory at a time."""
 _MIN_VARIANCE_SHARE = 1e-4
-"""Smallest share of the variance of a term that the terms in the model may leave unexplained."""
+"""A term enters only if the model leaves at least this share of its variance unexplained."""
 _SINGULAR_TOLERANCE = 1e-10
 """Size below which an eigenvalue of the cross products counts as 0, relative to the largest."""
 _MAX_SHIFT = 0.1
@@ -230,7 +227,7 @@ def _refine_thresholds(
 ) -> tuple[Term, ...]:
     """Move each step and bend to the nearby threshold that explains most of the target.
 
-    ``cross`` holds the chosen terms, then their shifts; ``current`` has the best index of each.
+    ``cross`` is for the chosen terms, then their shifts; ``current`` indexes the best shifts.
     """
     shifted_by_index = {
         index: tuple(_shift_threshold(dictionary, term))

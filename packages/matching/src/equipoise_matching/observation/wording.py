@@ -36,7 +36,7 @@ _MAJORITY_SHARE = 0.5
 """Share of the raw difference above which a column explains most of it."""
 _MULTIPLICATION_VERBS = {2: "double", 3: "triple", 4: "quadruple"}
 _INTEGER_TOLERANCE = 0.05
-"""Largest distance from a whole number at which a factor is written as a verb."""
+"""Largest distance from a whole number at which a factor is a verb, such as "doubles"."""
 MANY_DROPPED = 0.2
 """Share of candidate rows without a match above which a warning is given."""
 _TRUSTED_CLUSTERS = 2 * MIN_CLUSTERS
@@ -123,8 +123,8 @@ def matched_clause(effect: Effect, question: ObservationQuestion) -> str:
 def reason_clause(naive: Effect, matched: Effect, contributions: Sequence[Contribution]) -> str:
     """Return the clause with the columns that explain most of the raw difference.
 
-    The raw difference is the one without matching. The clause is empty if it agrees with the
-    effect, or if no column explains the gap between them.
+    The raw difference is the difference without matching. The clause is empty if the raw difference
+    agrees with the effect, or no column explains why not.
     """
     if naive.ratio is None or matched.ratio is None:
         gap = naive.difference - matched.difference

@@ -39,7 +39,6 @@ _TIME = re.compile(rf"{_DATE.pattern}([ T]\d\d:\d\d(:\d\d([.]\d+)?)?(Z|[+-]\d\d:
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
 """A number with a decimal comma, as spreadsheets write it in many languages."""
 _HINT = "correct the file, or write it again with the program that made it"
-"""Hint of every error about the content of a file."""
 
 
 _MISSING_VALUES: Mapping[str, NDArray[Any]] = {
@@ -48,7 +47,7 @@ _MISSING_VALUES: Mapping[str, NDArray[Any]] = {
     "date": np.array("NaT", dtype="datetime64[D]"),
     "time": np.array("NaT", dtype="datetime64[us]"),
 }
-"""Missing value by the name of the type. Numbers are not here: their missing value is NaN."""
+"""Missing value by the name of the type. For numbers, which are not here, it is NaN."""
 
 
 class _ColumnBlock(NamedTuple):
@@ -74,7 +73,7 @@ def read_csv(path: Path, as_text: Collection[str] = ()) -> Columns:
     Parameters
     ----------
     as_text
-        Columns to read as text: as numbers, the versions 1.1 and 1.10 are equal.
+        Columns to read as text, such as versions: as numbers, 1.1 and 1.10 are equal.
     """
     text_columns = frozenset(as_text)
     try:
@@ -170,7 +169,7 @@ def _typed_block(cells: Sequence[str], separator: str) -> _ColumnBlock:
         cells = [cell.replace(",", ".") for cell in cells]
         texts = [cell.replace(",", ".") for cell in texts]
     joined = "".join(texts)
-    # Python reads 1_000 and digits of other scripts as numbers. In a table they are texts.
+    # In a table, 1_000 and digits of other scripts are texts. Python would read them as numbers.
     if joined.isascii() and "_" not in joined:
         integers = _to_numbers(texts, int)
         if integers is not None and len(texts) == len(cells):
@@ -240,7 +239,7 @@ def _fill_missing(values: NDArray[Any], cells: Sequence[str], missing: Any) -> N
 
 def _concatenate(blocks: Sequence[_ColumnBlock], types: set[str]) -> NDArray[Any]:
     """Return the values of all blocks; ``types`` has the names of their types."""
-    # With dates and times, the missing value is that of dates, which NumPy converts to times.
+    # A column of dates and times gets the missing value of dates, which NumPy converts.
     missing_value = _MISSING_VALUES.get(min(types, default=""))
     return np.concatenate(
         [

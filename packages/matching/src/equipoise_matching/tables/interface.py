@@ -67,8 +67,7 @@ def match(
 ) -> TableMatch:
     """Match the treated rows of a table with its controls, and estimate the effect.
 
-    Raise `UnusableInput` if a column or an option cannot be used, or no row can be matched. The
-    error names the column and the rows.
+    Raise `UnusableInput` if a column or an option cannot be used, or no row can be matched.
 
     Examples
     --------
@@ -85,8 +84,8 @@ def match(
     Parameters
     ----------
     table
-        A data frame of pandas, polars or pyarrow (or anything with ``__arrow_c_stream__``), a
-        mapping of names to columns, or the name of a CSV or Parquet file.
+        A data frame of pandas, polars or pyarrow, a mapping of names to columns, the name of a CSV
+        or Parquet file, or an object with ``__arrow_c_stream__``.
     outcome, weights
         Column that the treatment may have changed, and column with the weight of each row.
     treatment
@@ -105,8 +104,8 @@ def match(
         As for ``equipoise_matching.match``.
     order
         Order in which rows are matched without replacement: by ``"largest"`` or ``"smallest"``
-        propensity score, or as in the ``"data"``. The default with ``propensity`` is ``"largest"``,
-        as in MatchIt; without it, or with ``r_compatible``, ``"data"``.
+        propensity score, or as in the ``"data"``. With ``propensity``, the default is
+        ``"largest"``, as in MatchIt; otherwise, or with ``r_compatible``, it is ``"data"``.
     propensity
         Whether to match on a propensity score of the covariates instead of the covariates.
     pairing
@@ -176,7 +175,7 @@ def match_balance(
     Parameters
     ----------
     table, treatment, covariates, formula, weights, missing
-        As for ``match``. The covariates may be others than those of the match.
+        As for ``match``. The covariates may differ from the covariates of the match.
     match
         Result of ``match`` or ``gen_match`` for the same table; ``None`` without a match.
     estimand, boot, ks, paired, r_compatible, seed, progress
@@ -225,8 +224,7 @@ def gen_match(
 ) -> TableMatch:
     """Search for the weights of the covariates with the best balance, and match with them.
 
-    Raise `UnusableInput` if a column or an option cannot be used, or no row can be matched. The
-    error names the column and the rows.
+    Raise `UnusableInput` if a column or an option cannot be used, or no row can be matched.
 
     Examples
     --------
@@ -245,8 +243,7 @@ def gen_match(
     table, treatment, covariates, outcome, formula, weights, missing, pairing
         As for ``match``.
     balance
-        Terms to balance, as the right side of a formula: ``"age + re74 + age:re74"``. The default
-        is the covariates.
+        Terms to balance, such as ``"age + re74 + age:re74"``; by default the covariates.
     population, generations, wait_generations, hard_generation_limit, fitness, loss, boot, ks, \
 executor, progress
         As for ``equipoise_matching.gen_match``.
@@ -304,8 +301,7 @@ def observe(
 ) -> Observation:
     """Estimate the effect of a change from a log, among comparable rows.
 
-    Raise `UnusableInput` if the question does not fit the table; the error names the column and the
-    rows.
+    Raise `UnusableInput` if the question does not fit the table.
 
     Examples
     --------
@@ -350,7 +346,7 @@ def observe(
         Plural noun for the rows in the answer: ``"people"``, ``"builds"``.
     missing
         As for ``match``. By default a missing value in a column of the question is an error.
-        Without ``covariates``, a column with missing values is not matched on, with a warning.
+        Without ``covariates``, a column with missing values is left out, with a warning.
     exact, placebo_outcomes, mediators, leave_others_out, one_unit, seed, threads
         As for ``equipoise observe`` (docs/how-to/estimate-from-logs.md).
     progress
@@ -400,7 +396,7 @@ class Observation(Struct, frozen=True):
 
     @property
     def ratio(self) -> float | None:
-        """Outcome of the candidate divided by that of the baseline; ``None`` without a ratio."""
+        """Outcome of the candidate over the outcome of the baseline; ``None`` without a ratio."""
         return None if self.effect is None else self.effect.ratio
 
     @property
@@ -418,12 +414,10 @@ class Observation(Struct, frozen=True):
         return self.document.summary
 
     def _repr_mimebundle_(self, *_: object, **__: object) -> MimeBundle:
-        """Return the result for a notebook: HTML with a chart, and the chart as SVG and PNG."""
         report = observation_report(self.document)
         return with_picture(report.to_html(), lambda: effects_chart(self.document))
 
     def _repr_html_(self) -> str:
-        """Return the HTML that a notebook shows."""
         return str(self._repr_mimebundle_()[0]["text/html"])
 
 

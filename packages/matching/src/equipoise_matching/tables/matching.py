@@ -179,8 +179,7 @@ class TableMatch(Struct, frozen=True, eq=False, dict=True):
     balance
         Balance of the covariates before and after matching.
     options
-        Options that are not in ``pairing``: metric, propensity and bias adjustment of a match;
-        population and fitness of a search.
+        The other options of the match or the search, such as its metric or population.
     search
         The search that found the weights; ``None`` for a match without a search.
     frame
@@ -214,8 +213,7 @@ class TableMatch(Struct, frozen=True, eq=False, dict=True):
     def se(self) -> float | None:
         """Standard error of the effect, which gives ``interval``.
 
-        It is the standard error of Abadie and Imbens (2006). Without replacement, no unit is in two
-        pairs, and it is the standard error for independent pairs.
+        It is the error of Abadie and Imbens (2006); without replacement, of independent pairs.
         """
         return self.pairs.se_standard if self.pairs.se is None else self.pairs.se
 
@@ -259,16 +257,14 @@ class TableMatch(Struct, frozen=True, eq=False, dict=True):
     def matched_frame(self) -> Any:
         """Return the matched data set, as a frame of the library that the table came from.
 
-        A pair is a unit for which matches were sought, with all its matches. It has one row for the
-        unit and one for each match, so a control in three pairs has three rows. After the columns
-        of the table come ``row`` (number in the table, from 0), ``pair`` and ``stratum`` (from 1;
-        strata of ``by``, else of ``exact``) and ``weight``. If the table already has a column of
-        this name, ``match_`` comes before the name. The effect is the weighted mean of the treated
-        units minus the weighted mean of the controls.
+        Here, a pair is a unit for which matches were sought, with all its matches. The unit and
+        each match have a row in the pair, so a control in three pairs has three rows. After the
+        columns of the table come ``row`` (number in the table, from 0), ``pair`` and ``stratum``
+        (from 1; strata of ``by``, else of ``exact``) and ``weight``. If the table already has such
+        a name, ``match_`` comes before it. The effect is the difference of the weighted means.
 
-        Raise `UnusableInput` if ``r_compatible`` and ``common_support`` are combined, because rows
-        are then numbered as in R. Raise it also if the table was not a frame and pandas is not
-        installed.
+        Raise `UnusableInput` if ``r_compatible`` and ``common_support`` are combined: rows are then
+        numbered as in R. Raise it also if pandas is needed but not installed.
         """
         if isinstance(self.frame, str | Path | Mapping):
             return require("pandas", "frames").DataFrame(self.matched_columns())
@@ -330,17 +326,14 @@ class TableMatch(Struct, frozen=True, eq=False, dict=True):
         return f"TableMatch(estimate={self.estimate!r}, interval={self.interval!r})"
 
     def _repr_mimebundle_(self, *_: object, **__: object) -> MimeBundle:
-        """Return the result for a notebook: HTML with a chart, and the chart as SVG and PNG."""
         from equipoise_matching.shared.html import with_picture
 
         return with_picture(self.report().to_html(), self.love_plot)
 
     def _repr_html_(self) -> str:
-        """Return the HTML that a notebook shows."""
         return str(self._repr_mimebundle_()[0]["text/html"])
 
     def _added_columns(self) -> Columns:
-        """Return the columns that the matched data set adds to the columns of the table."""
         if self.pairing.r_compatible and self.array_match.n != self.array_match.rows:
             raise UnusableInput(
                 "r_compatible with common_support numbers rows as R does, so the matched rows are "
@@ -394,9 +387,7 @@ def question_of(table: MatchTable, pairing: Pairing, options: Mapping[str, Any])
 def matched_numbers(result: MatchResult, rows: Indices, cells: NDArray[np.int64] | None) -> Columns:
     """Return ``row``, ``pair``, ``stratum`` and ``weight`` of each row of the matched data.
 
-    A pair is a unit for which matches were sought, with all its matches. It has a row for the unit,
-    whose weight is the sum over its matches, followed by a row for each match. So the effect is the
-    weighted mean of the treated units minus the weighted mean of the controls.
+    ``TableMatch.matched_frame`` describes the rows. A unit has the weight of all its matches.
 
     Parameters
     ----------
@@ -436,7 +427,7 @@ def _with_unique_names(added_columns: Columns, columns: Mapping[str, Any]) -> Co
 
 
 def exact_cells(table: MatchTable, pairing: Pairing) -> NDArray[np.int64] | None:
-    """Return the number of the cell of each row, as in ``matched_numbers``, if there is one."""
+    """Return the cell of each row, as in ``matched_numbers``; ``None`` without exact columns."""
     is_exact = np.array(pairing.exact_in(table.covariates.names, table.owners))
     if not is_exact.any():
         return None

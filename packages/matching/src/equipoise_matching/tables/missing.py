@@ -23,7 +23,6 @@ from equipoise_matching.tables.csv_file import Columns
 from equipoise_matching.warning import AnalysisWarning
 
 Policy = Literal["refuse", "drop", "indicator"]
-"""Policy on missing values (``MissingValues.policy``)."""
 POLICIES: tuple[Policy, ...] = get_args(Policy)
 MISSING_TEXT = "(missing)"
 """Text in place of a missing text, with the policy ``indicator``."""
@@ -35,8 +34,8 @@ class MissingValues(Struct, frozen=True):
     Parameters
     ----------
     policy
-        ``refuse``, ``drop`` (leave out rows with a missing value) or ``indicator`` (keep rows with
-        a missing covariate, and add a covariate that marks them).
+        ``refuse``, ``drop`` (leave out rows with a missing value) or ``indicator`` (add a covariate
+        that marks rows with a missing covariate).
     columns
         Number of missing values in each column that has some.
     rows_left_out
@@ -122,7 +121,7 @@ def without_missing(
     rows = np.flatnonzero(is_kept)
     remaining = dict(columns) if is_kept.all() else take_rows(columns, rows)
     for name in gaps:
-        # Truth values with gaps are an array of objects, which a formula would take as texts.
+        # Truth values with gaps are an array of objects. A formula would read these as texts.
         if all(isinstance(value, bool) for value in remaining[name].tolist()):
             remaining[name] = remaining[name].astype(np.bool_)
     indicators: dict[str, Floats] = {}
@@ -139,7 +138,7 @@ def without_missing(
 
 
 def _fill_gaps(column: NDArray[Any], gap: NDArray[np.bool_], name: str) -> NDArray[Any]:
-    """Fill the gaps of texts with ``MISSING_TEXT``, and the gaps of numbers with their mean."""
+    """Fill gaps: in texts with ``MISSING_TEXT``, in numbers with the mean of the column."""
     if holds_text(column):
         filled = column.astype(object)
         filled[gap] = MISSING_TEXT
@@ -218,7 +217,7 @@ def complete_log(log: Log, question: Question, policy: Policy | None) -> Complet
 
 
 def _not_matched(code: str, columns: Mapping[str, int], kind: str, hint: str) -> AnalysisWarning:
-    """Return the warning that columns are not matched on, with their numbers of bad values."""
+    """Return the warning that columns are not covariates, with their numbers of bad values."""
     return AnalysisWarning(
         code,
         f"columns with {kind} values are not matched on, but may explain the difference: "

@@ -81,7 +81,7 @@ class MatchColumns(Struct, frozen=True, kw_only=True):
 
     @property
     def text_columns(self) -> tuple[str, ...]:
-        """Columns to read as text from a CSV file: as numbers, versions 1.1 and 1.10 are equal."""
+        """Columns of a CSV file to read as text: as numbers, versions 1.1 and 1.10 are equal."""
         column, equals, _ = (self.treatment or "").partition("=")
         return (column,) if equals else ()
 
@@ -266,14 +266,14 @@ class Pairing(Struct, frozen=True, kw_only=True):
         """Return the arguments of ``match`` and ``gen_match`` for columns with these names.
 
         ``owners`` has the column of the table from which each column was made. Raise
-        `UnusableInput` if a column in ``exact`` is not matched on, or the number of calipers does
-        not fit the number of columns.
+        `UnusableInput` if a column in ``exact`` is not a covariate, or the number of calipers does
+        not fit.
         """
         matched_on = list(dict.fromkeys(owners))
         unknown = [name for name in self.exact if name not in matched_on and name not in names]
         if unknown:
             raise UnusableInput(
-                f"{option('exact')}: {', '.join(unknown)} is not matched on",
+                f"{option('exact')}: there is no covariate {', '.join(unknown)}",
                 hint=f"name one of {', '.join(matched_on)}, or make it a covariate",
             )
         caliper: Any = self.caliper
@@ -390,7 +390,7 @@ def _covariates(
         column = columns[owner]
         is_exact_text = owner in exact and holds_text(column)
         if is_exact_text and len(distinct_texts(column, owner)[0]) > MAX_CATEGORIES:
-            # Pairs are equal in this column, so the distances between its codes do not matter.
+            # Pairs are equal in this column, so distances between the codes do not matter.
             parts.append((owner, owner, levels_of(column, owner).astype(np.float64)))
         else:
             indicators = numbers_or_indicators(column, owner)
@@ -407,7 +407,6 @@ def _covariates(
 def _with_indicators(
     covariates: Covariates, indicators: Mapping[str, Floats], owners: tuple[str, ...]
 ) -> tuple[Covariates, tuple[str, ...]]:
-    """Add the covariates that mark missing values."""
     if not indicators:
         return covariates, owners
     return (

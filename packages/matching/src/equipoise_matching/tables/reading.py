@@ -1,4 +1,4 @@
-"""Read a table as columns from a CSV or Parquet file or a data frame, and write it to a file.
+"""Read a table from a CSV file, a Parquet file or a data frame, and write a table to a file.
 
 A Parquet table is a file, or a folder of files whose subfolders may be a partition (``day=3/``).
 """
@@ -38,7 +38,7 @@ def read_columns(table: Any, as_text: Collection[str] = ()) -> Columns:
         A path of a CSV or Parquet file, a frame of pandas, polars or pyarrow, anything else with
         Arrow's ``__arrow_c_stream__``, or a mapping of names to columns.
     as_text
-        Columns of a CSV file to read as text: as numbers, the versions 1.1 and 1.10 are equal.
+        Columns of a CSV file to read as text, such as versions: as numbers, 1.1 and 1.10 are equal.
     """
     if isinstance(table, str | Path):
         return read_file(Path(table), as_text)
@@ -109,8 +109,7 @@ def parquet_files(path: Path) -> list[Path]:
 def read_parquet(path: Path) -> Columns:
     """Read a whole Parquet file, or all files of a folder. The result may have no rows.
 
-    Raise `UnusableInput` if the file does not exist or cannot be read, two columns have the same
-    name, or pyarrow is not installed.
+    Raise `UnusableInput` if the file cannot be read, a name is repeated, or pyarrow is missing.
     """
     with pyarrow_for(path, "parquet") as (_, parquet):
         if path.is_dir():
@@ -181,8 +180,7 @@ def no_row(path: Path) -> UnusableInput:
 def check_writable(path: Path) -> None:
     """Check, before the work begins, that a table can be written to a path.
 
-    Raise `UnusableInput` if no format has this ending, or a Parquet file needs pyarrow, which is
-    not installed.
+    Raise `UnusableInput` for an unknown ending, or for a Parquet file without pyarrow.
     """
     if not path.name.lower().endswith(WRITABLE_ENDINGS):
         raise UnusableInput(

@@ -1,9 +1,9 @@
 """Find the strata of Parquet files, and read the rows of one stratum.
 
 A stratum has the rows with one value of a column. A Parquet file is divided into row groups. An
-index of the row groups with rows of each stratum is made once. Names of folders ``column=value``
-and statistics of row groups with a single value give the strata without reading rows. Later, any
-process that has access to the files reads only the row groups of its stratum.
+index is made once: for each stratum, the row groups that have its rows. Where folders are named
+``column=value``, or the statistics of a row group show a single value, no rows are read. Later, any
+process with access to the files reads only the row groups of one stratum.
 """
 
 from __future__ import annotations
@@ -37,8 +37,7 @@ _EXACT_TYPES = {"bool": bool, "string": str, "large_string": str} | dict.fromkey
 class FilePart(Struct, frozen=True):
     """The row groups of one file that have rows of a stratum.
 
-    ``size`` (bytes) and the digest of the ``footer``, which describes columns and row groups, show
-    whether a path still has the same file.
+    The ``size`` (bytes) and the digest of the ``footer`` show whether the file has changed.
     """
 
     file: str
@@ -63,8 +62,8 @@ class StratumRows(Struct, frozen=True):
     parts: tuple[FilePart, ...]
 
 
-class AnotherFile(UnusableInput):
-    """A missing or changed file. The message is the predicate of a host: ``does not see FILE``."""
+class UnusableFile(UnusableInput):
+    """A missing or changed file. The message follows the name of a host: ``does not see FILE``."""
 
 
 def find_strata(
@@ -168,21 +167,20 @@ def read_rows(stratum: StratumRows) -> Log:
 def check_files(stratum: StratumRows) -> None:
     """Check that this process can read the indexed files.
 
-    Raise `AnotherFile` if a file is missing, cannot be read, or has changed.
+    Raise `UnusableFile` if a file is missing, cannot be read, or has changed.
     """
     for part in stratum.parts:
         try:
             identity = _file_identity(part.file)
         except FileNotFoundError as error:
-            raise AnotherFile(f"does not see {part.file}") from error
+            raise UnusableFile(f"does not see {part.file}") from error
         except OSError as error:
-            raise AnotherFile(f"cannot read {part.file}: {error.strerror or error}") from error
+            raise UnusableFile(f"cannot read {part.file}: {error.strerror or error}") from error
         if identity != (part.size, part.footer):
-            raise AnotherFile(f"sees another file as {part.file}")
+            raise UnusableFile(f"sees another file as {part.file}")
 
 
 def _needed_columns(path: Path, schema: Any, column: str, question: Question) -> list[Any]:
-    """Return the fields of the schema for the columns of the question."""
     names = dict.fromkeys((column, *itertools.chain.from_iterable(question.columns.values())))
     missing = [name for name in names if name not in schema.names]
     if missing:

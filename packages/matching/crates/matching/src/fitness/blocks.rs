@@ -1,7 +1,7 @@
 //! Points in blocks of sixteen for vector instructions.
 //!
-//! A candidate has a weight for each column. It stretches the points: each column is multiplied by
-//! a factor from its weight. All points are stretched again for each candidate.
+//! A candidate stretches the points: its weight for a column gives the factor of this column. A
+//! query is a point whose neighbours are searched.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ pub const QUERIES: usize = 8;
 pub const LANES: usize = 16;
 /// The coordinates of a point are padded with zeros to a multiple of this number.
 const PADDING: usize = 8;
-/// Largest rounding error of the distance of two points in the unit ball in single precision: the
+/// Largest rounding error in single precision of the distance of two points in the unit ball. The
 /// coordinates and their difference are each rounded to 24 bits.
 const DISTANCE_ROUNDING: f64 = 3e-7;
 /// Largest relative rounding error that each coordinate adds to a squared distance.
@@ -26,22 +26,21 @@ pub struct Blocks {
     transposed: Vec<f64>,
     /// The largest absolute value of each column.
     largest: Vec<f64>,
-    /// Lowest values of `LANES` blocks, column after column.
+    /// Lowest value in each of `LANES` blocks: for one column, then for the next column.
     low: Vec<f64>,
-    /// Highest values of `LANES` blocks, column after column.
+    /// Highest value in each of `LANES` blocks: for one column, then for the next column.
     high: Vec<f64>,
 }
 
 /// The points of one arm under one candidate.
 #[derive(Default)]
 pub struct StretchedPoints {
-    /// Number of coordinates of a point.
     pub axes: usize,
     /// Coordinates, block after block and axis after axis, scaled into the unit ball.
     pub blocks: Vec<f32>,
-    /// Lowest values of `LANES` blocks, axis after axis.
+    /// Lowest value in each of `LANES` blocks: for one axis, then for the next axis.
     pub low: Vec<f32>,
-    /// Highest values of `LANES` blocks, axis after axis.
+    /// Highest value in each of `LANES` blocks: for one axis, then for the next axis.
     pub high: Vec<f32>,
 }
 

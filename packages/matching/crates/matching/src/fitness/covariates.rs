@@ -9,7 +9,6 @@ pub const PADDING: usize = 8;
 
 /// The covariates of the points.
 pub struct Covariates {
-    /// Number of covariates.
     pub columns: usize,
     /// Number of values of a point, including the padding with zeros.
     pub stride: usize,
@@ -17,8 +16,7 @@ pub struct Covariates {
     pub values: Vec<f64>,
     /// Indices of the columns whose distributions are compared.
     pub ranked_columns: Vec<usize>,
-    /// First rank of each ranked column, and at the end the number of all ranks. The ranks of all
-    /// columns are one series: a column begins after the last rank of the column before.
+    /// First rank of each ranked column, then the number of all ranks. Columns share one series.
     pub starts: Vec<usize>,
     /// Ranks of the values in the ranked columns, point after point.
     pub ranks: Vec<u32>,
@@ -51,7 +49,7 @@ impl Covariates {
             }
             let (ranks, distinct) =
                 ranks_among((0..units.points()).map(|point| value(point, column)));
-            // If a column has at most two values, its means are its distribution.
+            // If a column has at most two values, its mean determines its distribution.
             if distinct < 3 && matches!(options.measure, Measure::PValues(_)) {
                 continue;
             }

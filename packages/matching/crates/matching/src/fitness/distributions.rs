@@ -1,7 +1,7 @@
 //! Compares the distributions of the covariates among matched treated units and matched controls.
 //!
-//! Every pair counts one row of each arm, whatever its weight. So both samples have the same size,
-//! and distances are whole numbers of rows.
+//! Every pair counts one row of each arm, whatever the weight of the pair. So both samples have the
+//! same size, and distances are whole numbers of rows.
 
 use crate::fitness::covariates::Covariates;
 use crate::fitness::kolmogorov::{EXACT_BELOW, asymptotic, exact};
@@ -14,7 +14,6 @@ use crate::random::Draws;
 pub struct Distributions {
     /// Number of times that each point is in a pair.
     pub count: Vec<u64>,
-    /// Number of pairs.
     pub pairs: u64,
     /// For each rank, the number of treated rows minus controls with this value.
     steps: Vec<i64>,
@@ -23,7 +22,6 @@ pub struct Distributions {
 }
 
 impl Distributions {
-    /// Clears all counts, for another candidate.
     pub fn start(&mut self, points: usize) {
         self.count.clear();
         self.count.resize(points, 0);
@@ -38,7 +36,7 @@ impl Distributions {
         }
     }
 
-    /// Computes the steps of the distributions after the last link. The first points are controls.
+    /// Computes the steps of the distributions, after all links were added. Controls come first.
     pub fn compute_steps(&mut self, covariates: &Covariates, controls: usize) {
         let counts = std::mem::take(&mut self.count);
         let point_steps = counts.iter().enumerate().map(|(point, &count)| {
@@ -49,8 +47,8 @@ impl Distributions {
         self.count = counts;
     }
 
-    /// Computes the steps from the step of each point, its number of treated rows minus controls,
-    /// which is added at the ranks of the point's values.
+    /// Computes the steps from `point_steps`: the number of treated rows minus controls of each
+    /// point. Each number is added at the ranks of the point's values.
     pub fn set_steps(&mut self, covariates: &Covariates, point_steps: impl Iterator<Item = i64>) {
         self.steps.clear();
         self.steps
@@ -65,7 +63,6 @@ impl Distributions {
         }
     }
 
-    /// Counts the rows of both arms together at each rank.
     fn count_rows(&mut self, covariates: &Covariates) {
         self.rows.clear();
         self.rows
@@ -122,7 +119,7 @@ impl Distributions {
         }
     }
 
-    /// Computes the mean, median or largest distance of each ranked column over its values.
+    /// Computes the mean, median or largest distance over the values of each ranked column.
     pub fn distances(&mut self, covariates: &Covariates, within: Within, output: &mut Vec<f64>) {
         self.count_rows(covariates);
         let pairs = self.pairs as f64;
@@ -164,7 +161,7 @@ pub fn median(values: &mut [f64]) -> f64 {
 /// observed distance.
 ///
 /// All columns use the same drawn rows. The draws depend only on the seed and the number of the
-/// sample, so neither threads nor the order of the candidates change a p-value.
+/// sample.
 pub fn bootstrap_p_values(
     observed: &Distributions,
     covariates: &Covariates,

@@ -1,5 +1,5 @@
-//! Computes the criteria of a candidate from its links. The criteria are the numbers that say how
-//! well matching by the candidate balances the covariates.
+//! Computes the criteria of a candidate from its links. The criteria are numbers for the balance
+//! after matching by the candidate.
 
 use crate::fitness::covariates::Covariates;
 use crate::fitness::distributions::{Distributions, bootstrap_p_values, median};
@@ -11,7 +11,7 @@ use crate::fitness::options::{Across, Loss, Measure, Options};
 const NAN_P_VALUE: f64 = 2.0;
 /// Value of every criterion if no unit is matched. It is negative if larger criteria are better.
 const UNMATCHED_CRITERION: f64 = 9999.0;
-/// Largest relative distance from a whole number at which a sum of shares is rounded to it.
+/// Largest relative distance from a whole number at which a sum of shares is rounded.
 const WHOLE_NUMBER_TOLERANCE: f64 = 1e-9;
 
 /// Computes the criteria of one candidate after another; each thread has a `Judge` of its own.
@@ -22,14 +22,12 @@ pub struct Judge {
     distributions: Distributions,
     /// Total weight of the pairs of each point, for unpaired t-tests.
     point_weights: Vec<f64>,
-    /// Total weight of all pairs.
     matched_weight: f64,
     criteria: Vec<f64>,
     ks_p_values: Vec<f64>,
 }
 
 impl Judge {
-    /// Clears all sums, for another candidate.
     pub fn start(&mut self, covariates: &Covariates, points: usize) {
         self.differences.start(covariates.stride);
         self.distributions.start(points);
@@ -146,7 +144,7 @@ impl Judge {
                 self.distributions
                     .p_values(covariates, &mut self.ks_p_values);
             }
-            // A column without a test of its distribution has the p-value of its t-test twice.
+            // A column without a test of the distribution has the p-value of the t-test twice.
             self.criteria.extend_from_within(..);
             for (&column, &p_value) in covariates.ranked_columns.iter().zip(&self.ks_p_values) {
                 self.criteria[columns + column] = p_value;

@@ -6,7 +6,6 @@ use std::f64::consts::{FRAC_PI_2, PI};
 pub const EXACT_BELOW: u64 = 10_000;
 /// Number of terms of the series for small distances in R.
 const R_TERMS: u32 = 1;
-/// Number of terms of the series for small distances.
 const TERMS: u32 = 10;
 /// R's series for large distances ends with the first term that is at most this number.
 const R_LAST_TERM: f64 = 1e-6;
@@ -43,29 +42,28 @@ pub fn asymptotic(x: f64, as_in_r: bool) -> f64 {
     above
 }
 
-/// Returns P(distance ≥ `reach` / (n m)) over all orders of the pooled rows of n treated and m
-/// controls, given their ties.
+/// Returns P(distance ≥ `reach` / (n m)) for n treated rows and m controls, given their ties.
 ///
-/// `ends` has the number of pooled rows up to the end of each group of equal values; the last
-/// number is n + m. A path over the sorted rows is at (i, j) after i treated and j controls, and
-/// its distance |i m - j n| counts only where a group ends (Schröer and Trenkler 1995,
-/// Computational Statistics & Data Analysis 20, 185-202). If the distance of a path reaches
-/// `reach`, its probability is removed and added to the p-value, so small p-values keep their digits.
+/// A path is one order of all rows, with the distance |i m - j n| after i treated rows and j
+/// controls. The distance counts only where a group of equal values ends (Schröer and Trenkler
+/// 1995, Computational Statistics & Data Analysis 20, 185-202). `ends` has the number of rows up to
+/// the end of each group. Paths with a distance of `reach` or more are removed, and their
+/// probability is added to the p-value. So small p-values keep their digits.
 #[must_use]
 pub fn exact(reach: u64, treated: usize, controls: usize, ends: &[usize]) -> f64 {
     if reach == 0 {
         return 1.0;
     }
     let mut ends = ends.iter().copied().peekable();
-    // Probability of the paths that are at i treated rows now.
+    // Probability of the paths with i treated rows so far.
     let mut paths = vec![0.0; treated + 2];
     paths[0] = 1.0;
     let mut reached = 0.0;
     for step in 1..=treated + controls {
         let remaining = (treated + controls - step + 1) as f64;
         let (low, high) = (step.saturating_sub(controls), step.min(treated));
-        // A path gets to i treated rows from i - 1 by a treated row, or from i by a control. The
-        // loop goes from high to low i, because it overwrites the probabilities.
+        // The next row of a path is treated (i grows by 1) or a control (i stays). The loop
+        // overwrites the probabilities, so it goes from high to low i.
         for i in (low..=high).rev() {
             let from_control = if i < step && step - 1 - i < controls {
                 paths[i] * (controls - (step - 1 - i)) as f64

@@ -1,5 +1,5 @@
-//! Fitness of the candidates of a genetic search. A candidate has a weight for each covariate, and
-//! its fitness says how well matching by these weights balances the covariates.
+//! Fitness of the candidates of a genetic search. A candidate has a weight for each covariate. The
+//! fitness of a candidate is the balance after matching by these weights.
 //!
 //! `docs/methods/genetic-matching.md` has the formulae and the differences from R's `GenMatch`.
 
@@ -90,7 +90,6 @@ impl Fitness {
         Matcher::with_instructions(problem, self.options.instructions).pairs(progress)
     }
 
-    /// Appends the criteria of one candidate to `output`.
     fn append_criteria(
         &self,
         weights: &[f64],
@@ -133,7 +132,6 @@ impl Fitness {
         weights.iter().map(|weight| weight + added).collect()
     }
 
-    /// Returns the problem of matching by one candidate.
     fn problem(&self, weights: &[f64], threads: usize) -> Problem {
         let columns = self.units.columns;
         let mut matrix = vec![0.0; columns * columns];
@@ -147,7 +145,6 @@ impl Fitness {
         }
     }
 
-    /// Converts pairs of rows to links of points.
     fn links(&self, pairs: &Pairs) -> Vec<Link> {
         let point = |row: usize| self.units.point_of_row[row];
         pairs

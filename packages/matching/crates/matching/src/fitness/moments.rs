@@ -9,7 +9,6 @@ use equipoise_special::Student;
 /// Weighted mean of the differences within pairs, and the sum of squares around it, in each column.
 #[derive(Default)]
 pub struct Differences {
-    /// Total weight of the pairs.
     weight: f64,
     mean: Vec<f64>,
     squares: Vec<f64>,
@@ -19,7 +18,6 @@ pub struct Differences {
 }
 
 impl Differences {
-    /// Clears all sums, for another candidate.
     pub fn start(&mut self, stride: usize) {
         self.weight = 0.0;
         for sums in [&mut self.mean, &mut self.squares] {
@@ -64,7 +62,7 @@ impl Differences {
     }
 
     /// Computes the p-values of the paired tests. The divisor of the variance is the total weight
-    /// of the pairs. The degrees of freedom are the rounded weight, `matched_weight`, minus 1.
+    /// of the pairs. The degrees of freedom are `matched_weight` (this weight, rounded) minus 1.
     pub fn p_values(&self, columns: usize, matched_weight: f64, output: &mut Vec<f64>) {
         let student = Student::new(matched_weight - 1.0);
         for column in 0..columns {
@@ -115,9 +113,9 @@ impl Batch<'_> {
         self.sums_by_columns(shift, squared, output);
     }
 
-    /// Sums each column separately, in the order of the links, so that every width gives the same.
+    /// Sums each column in the order of the links, so that all instructions give the same sums.
     #[inline(always)]
-    #[allow(clippy::inline_always)] // Otherwise it would not use the caller's instructions.
+    #[allow(clippy::inline_always)] // Only inlined code uses the caller's instructions.
     fn sums_by_columns(&self, shift: &[f64], squared: bool, output: &mut [f64]) {
         for (group, output) in output.chunks_exact_mut(PADDING).enumerate() {
             let columns = group * PADDING..(group + 1) * PADDING;
@@ -140,8 +138,8 @@ impl Batch<'_> {
 /// Computes the p-values of Welch's tests of the matched treated against the matched controls.
 ///
 /// `weight` is the total weight of each point's pairs, and `matched` is the total weight of all
-/// pairs. The divisor of a variance is `matched` minus 1. If neither arm varies, the p-value of
-/// different means is 0, but NaN with the rules of R.
+/// pairs. The divisor of a variance is `matched` minus 1. If neither arm varies, different means
+/// have the p-value 0, or NaN with the rules of R.
 pub fn welch(
     covariates: &Covariates,
     controls: usize,

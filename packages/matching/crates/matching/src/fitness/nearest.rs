@@ -1,6 +1,7 @@
 //! Finds the nearest neighbours of all points together, if one neighbour is enough for every point.
 //!
-//! Each pair of points is examined once, even if both arms are matched.
+//! Each pair of points is examined once, even if both arms are matched. The reach of a point is the
+//! largest squared distance that a neighbour can have.
 
 use crate::fitness::blocks::{Blocks, ColumnScale, LANES, QUERIES, StretchedPoints};
 use crate::fitness::scan::{PairVisitor, scan};
@@ -8,9 +9,9 @@ use crate::fitness::units::{Calipers, Units};
 use crate::instructions::Instructions;
 use crate::problem::to_u32;
 
-/// Number of pairs that the search can keep in any case.
+/// Smallest limit of the number of pairs that the search keeps.
 const MIN_PAIR_LIMIT: usize = 1 << 20;
-/// Number of pairs for each point that the search can keep, if this is more in total.
+/// Limit of the pairs for each point, if this allows more than `MIN_PAIR_LIMIT` pairs in total.
 const MAX_PAIRS_PER_POINT: usize = 16;
 /// Index in place of a neighbour that is not known.
 pub const NO_GUESS: u32 = u32::MAX;
@@ -35,9 +36,8 @@ pub struct Nearest {
     queries: Vec<f32>,
 }
 
-/// The points to search, and the distance to search by.
+/// The points to search, and the measure of distance.
 pub struct Search<'a> {
-    /// The points.
     pub units: &'a Units,
     /// Blocks of the controls and of the treated.
     pub arms: &'a [Blocks; 2],
@@ -169,7 +169,6 @@ struct NearestVisitor<'a, const BOTH_WAYS: bool> {
     query_start: usize,
     /// Index of the first point of the other arm.
     target_start: usize,
-    /// Reach of each query.
     reach: [f32; QUERIES],
     radii: &'a mut [f64],
     guess: &'a mut [u32],

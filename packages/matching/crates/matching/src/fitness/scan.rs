@@ -111,7 +111,7 @@ unsafe fn with_avx2<V: PairVisitor, const BOTH_WAYS: bool>(
 
 /// Scans with arrays that the compiler turns into vectors, a part of the queries at a time.
 #[inline(always)]
-#[allow(clippy::inline_always)] // Otherwise it would not use the caller's instructions.
+#[allow(clippy::inline_always)] // Only inlined code uses the caller's instructions.
 fn scan_by_parts<V: PairVisitor, const BOTH_WAYS: bool, const FUSED: bool>(
     points: &StretchedPoints,
     queries: &[f32],
@@ -178,9 +178,8 @@ struct NearBlocks<const BOTH_WAYS: bool> {
     /// Low and high ends of the box of the queries.
     low: Vec<f32>,
     high: Vec<f32>,
-    /// Index of the next batch.
     batch: usize,
-    /// A bit for each block of the last batch that is still to come.
+    /// A bit for each block of the last batch that was not yet returned.
     remaining: u32,
 }
 
@@ -204,7 +203,7 @@ impl<const BOTH_WAYS: bool> NearBlocks<BOTH_WAYS> {
     }
 
     #[inline(always)]
-    #[allow(clippy::inline_always)] // Otherwise it would not use the caller's instructions.
+    #[allow(clippy::inline_always)] // Only inlined code uses the caller's instructions.
     fn next<V: PairVisitor>(&mut self, points: &StretchedPoints, visitor: &V) -> Option<usize> {
         while self.remaining == 0 {
             if self.batch * LANES >= points.block_count() {
@@ -220,7 +219,7 @@ impl<const BOTH_WAYS: bool> NearBlocks<BOTH_WAYS> {
 
     /// Returns a bit for each block of the batch, set if the block is within reach.
     #[inline(always)]
-    #[allow(clippy::inline_always)] // As `next`.
+    #[allow(clippy::inline_always)] // Only inlined code uses the caller's instructions.
     fn within<V: PairVisitor>(&self, points: &StretchedPoints, visitor: &V, batch: usize) -> u32 {
         let size = points.axes * LANES;
         let boxes = batch * size..(batch + 1) * size;

@@ -5,7 +5,7 @@ use crate::fitness::nearest::Search;
 use crate::fitness::scan::{PairVisitor, scan};
 use crate::problem::to_u32;
 
-/// Subtracted from the needed weight, because a sum of weights has rounding errors.
+/// Amount that is subtracted from the needed weight for the rounding errors of sums.
 const WEIGHT_ROUNDING: f64 = 1e-10;
 
 /// The memory of a search for several neighbours of each point.
@@ -101,7 +101,6 @@ struct SearchResult {
     points: Vec<(f64, u32)>,
     /// Squared distance and weight of the nearest points with the needed weight, ascending.
     nearest: Vec<(f64, f64)>,
-    /// Total weight of the nearest points.
     weight: f64,
     needed_weight: f64,
     tolerance: f64,
@@ -110,7 +109,6 @@ struct SearchResult {
 }
 
 impl SearchResult {
-    /// Starts the search for another query.
     fn start(&mut self, needed_weight: f64, tolerance: f64) {
         self.points.clear();
         self.nearest.clear();
@@ -125,7 +123,7 @@ impl SearchResult {
         self.last_distance + self.tolerance
     }
 
-    /// Adds a neighbour, and drops nearest points that are no longer needed for the weight.
+    /// Adds a neighbour, and drops the furthest points that the weight no longer needs.
     fn add(&mut self, squared: f64, point: usize, weight: f64) {
         self.points.push((squared, to_u32(point)));
         if squared >= self.last_distance {

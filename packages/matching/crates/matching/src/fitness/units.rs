@@ -14,13 +14,10 @@ pub struct Units {
     pub count: Vec<u32>,
     /// Total weight of the rows of each point.
     pub weight: Vec<f64>,
-    /// Index of the first row of each point.
     pub first_row: Vec<u32>,
-    /// Index of the point of each row.
     pub point_of_row: Vec<u32>,
     /// Standardised covariates, point after point.
     pub standard: Vec<f64>,
-    /// Number of covariates.
     pub columns: usize,
 }
 
