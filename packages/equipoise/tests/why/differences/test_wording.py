@@ -94,8 +94,8 @@ def test_difference_as_large_as_between_runs_is_uncertain() -> None:
     difference = differs(in_the_kernel(), system_calls=Runs((one, one), (one, other)))
     sentence = where_the_time_goes(difference)
     assert sentence == (
-        "96 % of the extra time is system time; perhaps futex (850 ms more, uncertain over the "
-        "observed runs)"
+        "96 % of the extra time is system time; perhaps futex (850 ms more, but the "
+        "observed runs do not prove it)"
     )
 
 
@@ -111,7 +111,7 @@ def test_with_one_run_each_only_the_split_is_certain() -> None:
     difference = differs(in_the_kernel(), system_calls=Runs((few,), (many,)))
     sentence = where_the_time_goes(difference)
     assert "rose" not in sentence
-    assert "uncertain" in sentence
+    assert "the observed runs do not prove it" in sentence
 
 
 def test_waits_are_named_with_the_waiting_function() -> None:

@@ -212,7 +212,8 @@ def _uncertain_clause(difference: Difference) -> str | None:
     if not uncertain:
         return None
     description, change = max(uncertain, key=lambda item: item[1].extra)
-    return f"perhaps {description} ({duration(change.extra)} more, but the observed runs differ)"
+    extra = duration(change.extra)
+    return f"perhaps {description} ({extra} more, but the observed runs do not prove it)"
 
 
 def _describe_function(function: Function) -> str:
