@@ -323,7 +323,7 @@ def test_folders_of_ended_campaigns_are_bounded(
     assert sorted(path.name for path in fleets.iterdir()) == ["1", "2", "3", "4", "5"]
 
 
-@pytest.mark.parametrize("moment", ["progress", "lock_life"])
+@pytest.mark.parametrize("moment", ["read_progress", "lock_life"])
 def test_a_folder_that_another_worker_removes_meanwhile_is_no_failure(
     host: Path, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
@@ -331,7 +331,7 @@ def test_a_folder_that_another_worker_removes_meanwhile_is_no_failure(
     method = getattr(CampaignFolder, moment)
 
     def removed_meanwhile(folder: CampaignFolder) -> Any:
-        before = method(folder) if moment == "progress" else None
+        before = method(folder) if moment == "read_progress" else None
         shutil.rmtree(folder.path)
         return before or method(folder)
 
