@@ -28,7 +28,7 @@ _QUOTED_PART = re.compile(
 """A quoted part of a word, or one character without quotes."""
 _QUOTED_OR_CHARACTER = re.compile(r"\\.?|'[^']*'?|\"(?:\\.?|[^\"\\])*\"?|.", re.DOTALL)
 _SUBSTITUTION_IN_QUOTES = re.compile(r"\\.|\$\(|`", re.DOTALL)
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "f": "\f"}
+_ESCAPED_LETTERS = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "f": "\f"}
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|([0-7]{1,3})|(.))", re.DOTALL)
 
 
@@ -143,7 +143,7 @@ def _unescape(escape: re.Match[str]) -> str:
     hexadecimal, octal, letter = escape.groups()
     if hexadecimal:
         return chr(int(hexadecimal, 16))
-    return chr(int(octal, 8)) if octal else _ESCAPES.get(letter, letter)
+    return chr(int(octal, 8)) if octal else _ESCAPED_LETTERS.get(letter, letter)
 
 
 Replacer = Callable[[str, str], str | None]
@@ -266,6 +266,7 @@ def _roles(command: Sequence[str]) -> Iterator[tuple[int, _ArgumentRole]]:
 
 
 def _outermost_changes(changes: Sequence[_Change]) -> Iterator[_Change]:
+    """Yield the changes that do not lie within another change."""
     last_end = 0
     for start, end, text in sorted(changes, key=lambda change: (change[0], -change[1])):
         if start >= last_end:

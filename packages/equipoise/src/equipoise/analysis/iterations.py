@@ -33,6 +33,7 @@ from equipoise.stats.warm_up import (
 )
 
 ESTIMAND = "typical within-block ratio of the means of the steady states"
+"""Quantity that a comparison of steady states estimates."""
 
 
 class ClassifiedTrial(Struct, frozen=True):
@@ -176,6 +177,7 @@ def _is_classified(classified: Classifications, condition: int, metric: str) -> 
 def _steady_comparison(
     plan: Plan, contrast: Contrast, metric: str, outcome: Comparison | str
 ) -> SteadyComparison:
+    """Return a comparison; ``outcome`` is the judged comparison, or why there is none."""
     baseline, candidate = plan.names_of(contrast)
     if isinstance(outcome, str):
         subject = f"{candidate} against {baseline}: no comparison of {metric} in the steady state"
@@ -243,9 +245,9 @@ def _steady_costs(blocks: Blocks, classified: Classifications, metric: str) -> F
     """Return the cost of every trial of the blocks, in their order; NaN if unknown."""
     costs = {
         (condition, trial.trial.block): trial.cost
-        for condition, metrics in classified.items()
-        if metric in metrics
-        for trial in metrics[metric].trials
+        for condition, by_metric in classified.items()
+        if metric in by_metric
+        for trial in by_metric[metric].trials
     }
     trials = itertools.chain.from_iterable(blocks.values())
     # None becomes NaN.

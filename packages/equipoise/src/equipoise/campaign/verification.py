@@ -129,6 +129,7 @@ def _check_preloads(launch: _Launch, mapped: MappedLibraries) -> None:
 def _unknown_as_error(
     launch: _Launch, setting: str, *, hint: str, study_key: str, value: str | None
 ) -> Iterator[None]:
+    """Raise `TookNoEffect` if the setting cannot be verified."""
     try:
         yield
     except Unknown as reason:
@@ -196,22 +197,22 @@ def _core_difference(
 
 def _check_libraries(launch: _Launch, libraries: frozenset[str]) -> None:
     condition = launch.condition
-    missing = _first_unmapped_path(condition, libraries)
-    if missing is not None and condition.server is None:
+    missing_path = _first_unmapped_path(condition, libraries)
+    if missing_path is not None and condition.server is None:
         hint = "run the command in a terminal to see why"
-        place = {"study_key": "library_path", "value": missing}
+        place = {"study_key": "library_path", "value": missing_path}
         with _unknown_as_error(launch, "the library path", hint=hint, **place):
             libraries |= opened_libraries(
                 launch.command, launch.environment, launch.folder, launch.timeout_s
             )
-        missing = _first_unmapped_path(condition, libraries)
-    if missing is not None:
+        missing_path = _first_unmapped_path(condition, libraries)
+    if missing_path is not None:
         raise TookNoEffect(
             condition.name,
-            f"the command loads no library from {missing}",
+            f"the command loads no library from {missing_path}",
             hint="give the folder of a library that the program uses",
             study_key="library_path",
-            value=missing,
+            value=missing_path,
         )
 
 

@@ -115,6 +115,7 @@ class CampaignLimits(Struct, frozen=True):
     tail: float | None = None
     """Percentage P: the campaign has enough runs to see slow runs that are P % of all runs."""
     alpha: float | None = None
+    """Maximum probability of a false difference in a campaign."""
     min_effect: float | None = None
     """Smallest effect that matters, in percent."""
     timeout: float | None = None

@@ -40,6 +40,7 @@ _COLUMN_KINDS: dict[str, CellKind] = {
     "unknown": "texts",
     "layout": "integer",
 }
+"""Fields of a trial that become columns, with the kind of the cells."""
 _COLUMN_PREFIXES = {"covariates": "covariate", "metrics": "metric", "iterations": "iterations"}
 """Fields whose entries become columns, and the prefix of the names of these columns."""
 

@@ -1,7 +1,7 @@
 """Reads hyperfine's JSON; writes hyperfine's JSON, CSV, Markdown, AsciiDoc and Org-mode.
 
 Reading: each run of a command is a process. Versions 1.x have lists of times, exit codes and peak
-memory for each command. Of user and system time, they have only means. Versions 2.x
+memory for each command, but only means of user and system time. Versions 2.x
 (``schema_version`` 2) have an object for each run, and name the metric that is compared.
 
 Writing: the files are like those of hyperfine 1.15, with ``memory_usage_byte`` of 1.19. As in

@@ -15,6 +15,7 @@ from msgspec import Struct, field
 from equipoise.interop.reading import BENCHMARK, Format, Process, Reading, SourceFile, with_version
 
 METRIC = "event_s"
+"""Metric of the mean seconds of an event, which is compared."""
 _VERSION_LINE = re.compile(r"sysbench (\S+)")
 _INTERVAL_LINE = re.compile(r"\[ \S+ \] thds: \d+ ")
 _DECIMAL = r"(\d+(?:\.\d+)?)"

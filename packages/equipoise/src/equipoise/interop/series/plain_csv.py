@@ -45,7 +45,7 @@ def _read(file: SourceFile) -> SeriesReading:
 
 
 def _read_values(file: SourceFile, header: list[str], column: str) -> Iterator[SeriesValue]:
-    unit = next((unit for end, unit in _UNITS.items() if column.endswith(end)), None)
+    unit = next((unit for suffix, unit in _UNITS.items() if column.endswith(suffix)), None)
     for line_number, row in csv_rows(file, header):
         cells = {name: cell.strip() for name, cell in row.items()}
         yield _read_value(file, line_number, cells, column, unit)
