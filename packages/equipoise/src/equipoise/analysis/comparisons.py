@@ -229,6 +229,7 @@ def _compare_across_layouts(
 def _with_claim_about_drawn_layouts(
     comparison: Comparison, drawn: Comparison, lost_analyses: int
 ) -> Comparison:
+    """Add the claim about the drawn layouts to a comparison across layouts."""
     claim = TheseLayouts(drawn.verdict, drawn.ratio, drawn.ratio_ci, drawn.scope, drawn.summary)
     return replace(
         comparison,

@@ -54,6 +54,7 @@ class _CostRow(Struct, frozen=True):
 
     metric: str
     session: SessionRow
+    """Costs of the trials, with their blocks."""
     median: float
     """Median value of the metric."""
 

@@ -142,6 +142,7 @@ class InterimAnalysis(Judge):
         return (plan.judgement.primary_metric,)
 
     def _collect_comparisons(self) -> None:
+        """Collect the comparisons after all or some of them were replaced."""
         by_pair = {comparison.contrast.pair: comparison for comparison in self._comparisons}
         self.paired_blocks = tuple(comparison.paired_blocks for comparison in self._comparisons)
         self._all_comparisons = (*self._comparisons, *self._candidate_comparisons.values())

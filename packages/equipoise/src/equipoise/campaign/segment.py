@@ -24,6 +24,7 @@ from equipoise.model.record import CampaignWarning, Draw, Phase, RecordedWarning
 from equipoise.shared.spelling import option
 
 StopReason = Literal["verdict", "block limit", "budget", "precision", "tail"]
+"""Reason for the end of a segment."""
 
 
 class TrialStore(Protocol):

@@ -224,6 +224,7 @@ def _first_unmapped_path(condition: Condition, libraries: frozenset[str]) -> str
 
 
 def _check_process(condition: Condition) -> None:
+    """Check that the host allows the CPUs and the huge pages of a condition."""
     server = condition.server
     allowed = os.sched_getaffinity(0)
     for process in (condition.process, *(() if server is None else (server.process,))):

@@ -342,6 +342,7 @@ def _name_with_values(label: str, command: _FilledCommand, options: CompareOptio
 
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+"""Beginning of an assignment: the name of the variable and the sign."""
 
 
 def _assigns(text: str, names: Sequence[str]) -> bool:
@@ -449,6 +450,7 @@ def _filled_values(
     options: CompareOptions,
     commands: Sequence[_FilledCommand],
 ) -> list[str | None]:
+    """Return the values of `_values_for_each`, with values for the parameters."""
     texts = _values_for_each(values, option_name, options, commands)
     return [
         None if text is None else _fill_in(text, command.setting)

@@ -95,7 +95,9 @@ class Process(Struct, frozen=True):
     levels: Mapping[str, str] = field(default_factory=dict)
     """Levels of factors besides the benchmark."""
     exit: int | None = None
+    """Exit status; ``None`` if unknown."""
     failure: str | None = None
+    """Reason why the process failed; ``None`` if it did not fail."""
     block: int | None = None
     """Number of the block; ``None`` if the file has no blocks."""
     order: float | None = None

@@ -205,6 +205,7 @@ class _WrittenResult(msgspec.Struct, omit_defaults=True):
 class _Unit(Struct, frozen=True):
     name: str
     per_second: float
+    """Number of these units in a second."""
     digits: int
 
     def format(self, seconds: float | None) -> str:

@@ -43,6 +43,7 @@ class _ResultsFile(Struct):
     commit_hash: str
     result_columns: list[str]
     results: dict[str, list[Any]]
+    """Cells of the columns, by name of the benchmark."""
     env_name: str = ""
     date: float | None = None
     params: dict[str, Any] = {}

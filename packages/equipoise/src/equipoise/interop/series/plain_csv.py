@@ -24,6 +24,7 @@ COMMIT, DATE = "commit", "date"
 BENCHMARK, SETTING, UNIT = "benchmark", "setting", "unit"
 _KNOWN_COLUMNS = frozenset({COMMIT, DATE, VALUE, BENCHMARK, SETTING, UNIT})
 _UNITS = {"_s": "seconds", "_bytes": "bytes"}
+"""Unit of a metric, by the end of its name."""
 
 
 def _recognises(file: SourceFile) -> bool:
