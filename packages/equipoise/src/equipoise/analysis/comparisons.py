@@ -218,7 +218,9 @@ def _compare_across_layouts(
     )
     return tuple(
         _with_claim_about_drawn_layouts(
-            _comparison(plan, costs, verdict, None, alpha / len(paired_blocks)),
+            _comparison(
+                plan, costs, verdict, forecast=None, share_of_alpha=alpha / len(paired_blocks)
+            ),
             drawn,
             verdict.lost_analyses,
         )

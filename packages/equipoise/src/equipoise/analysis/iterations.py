@@ -211,12 +211,12 @@ def _classify_costs(trial: Trial, samples: Sequence[Sample]) -> ClassifiedTrial:
     return ClassifiedTrial(trial, better, classify_trial(costs) if is_complete else None)
 
 
-def _trial_iterations(trial: ClassifiedTrial, shape: TrialShape) -> TrialIterations:
+def _trial_iterations(classified_trial: ClassifiedTrial, shape: TrialShape) -> TrialIterations:
     def as_value(cost: float) -> float:
-        return cost if trial.better == "lower" else 1.0 / cost
+        return cost if classified_trial.better == "lower" else 1.0 / cost
 
     return TrialIterations(
-        block=trial.trial.block,
+        block=classified_trial.trial.block,
         kind=shape.kind,
         stretches=tuple(
             Stretch(stretch.begin, stretch.end, as_value(stretch.level))
@@ -244,10 +244,10 @@ def _why_not_comparable(
 def _steady_costs(blocks: Blocks, classified: Classifications, metric: str) -> FloatArray:
     """Return the cost of every trial of the blocks, in their order; NaN if unknown."""
     costs = {
-        (condition, trial.trial.block): trial.cost
+        (condition, classified_trial.trial.block): classified_trial.cost
         for condition, by_metric in classified.items()
         if metric in by_metric
-        for trial in by_metric[metric].trials
+        for classified_trial in by_metric[metric].trials
     }
     trials = itertools.chain.from_iterable(blocks.values())
     # None becomes NaN.

@@ -1,8 +1,8 @@
 """Hides the values of environment variables in records, plans and result documents.
 
 Only reports hide values. The ledger keeps the values, because a resumed campaign needs them. Values
-of known tuning variables are shown. A placeholder replaces each other value; different values have
-different placeholders.
+of known tuning variables are shown. A placeholder stands for every other value; different values
+have different placeholders.
 """
 
 from __future__ import annotations

@@ -255,6 +255,7 @@ class InterimAnalysis(Judge):
         )
 
     def _find_undecided_pairs(self) -> tuple[Pair, ...]:
+        """Return the pairs of contenders that must be decided before the fastest is known."""
         judgement, min_blocks = self.plan.judgement, self._stopping.min_blocks
         min_effect, alpha = judgement.min_effect, judgement.alpha
         contenders_of_groups = [

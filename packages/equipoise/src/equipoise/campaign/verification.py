@@ -143,16 +143,16 @@ def _unknown_as_error(
 
 
 def _check_tunables(launch: _Launch) -> None:
-    place = {"study_key": "env", "value": TUNABLES_VARIABLE}
+    study_setting = {"study_key": "env", "value": TUNABLES_VARIABLE}
     hint = "use a program that is linked dynamically to glibc"
-    with _unknown_as_error(launch, TUNABLES_VARIABLE, hint=hint, **place):
+    with _unknown_as_error(launch, TUNABLES_VARIABLE, hint=hint, **study_setting):
         ignored = ignored_tunables(launch.command, launch.environment, launch.folder)
     if ignored:
         raise TookNoEffect(
             launch.condition.name,
             f"{TUNABLES_VARIABLE}: {ignored[0]}",
             hint="see `ld.so --list-tunables` for the names and their ranges",
-            **place,
+            **study_setting,
         )
 
 
@@ -162,9 +162,9 @@ def _check_core_type(launch: _Launch) -> None:
     if condition.server is not None:
         return
     variable = next((name for name in CORE_VARIABLES if variables.get(name)), None)
-    place: dict[str, Any] = {"study_key": "env", "value": variable}
+    study_setting: dict[str, Any] = {"study_key": "env", "value": variable}
     hint = "run the command in a terminal to see why"
-    with _unknown_as_error(launch, "the core type", hint=hint, **place):
+    with _unknown_as_error(launch, "the core type", hint=hint, **study_setting):
         cores = blas_cores(condition.command, launch.environment, launch.folder, launch.timeout_s)
     difference = _core_difference(condition, variables, cores)
     if difference is not None:
@@ -172,7 +172,7 @@ def _check_core_type(launch: _Launch) -> None:
             condition.name,
             difference,
             hint="see `equipoise list blas` for the core types of each library",
-            **place,
+            **study_setting,
         )
 
 
@@ -200,8 +200,8 @@ def _check_libraries(launch: _Launch, libraries: frozenset[str]) -> None:
     missing_path = _first_unmapped_path(condition, libraries)
     if missing_path is not None and condition.server is None:
         hint = "run the command in a terminal to see why"
-        place = {"study_key": "library_path", "value": missing_path}
-        with _unknown_as_error(launch, "the library path", hint=hint, **place):
+        study_setting = {"study_key": "library_path", "value": missing_path}
+        with _unknown_as_error(launch, "the library path", hint=hint, **study_setting):
             libraries |= opened_libraries(
                 launch.command, launch.environment, launch.folder, launch.timeout_s
             )

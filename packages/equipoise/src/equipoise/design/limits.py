@@ -121,7 +121,9 @@ class CampaignLimits(Struct, frozen=True):
     timeout: float | None = None
     """Maximum seconds of one trial."""
     warmup: int | None = None
+    """Number of trials of each condition before the first block."""
     seed: int | None = None
+    """Seed of every draw."""
     patient: bool | None = None
     """Whether the campaign may exceed the budget if a verdict is near."""
 

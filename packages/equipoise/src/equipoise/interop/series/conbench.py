@@ -74,13 +74,13 @@ def _read(file: SourceFile) -> SeriesReading:
             "save the response to /api/history/",
         )
     results = [convert(file, row, _Result, "Conbench") for row in rows]
-    values = tuple(_values(file, results))
+    values = tuple(_series_values(file, results))
     unnamed_count = len(results) - len(values)
     note = f"Left out: {counted(unnamed_count, 'value')} of unknown commits."
     return SeriesReading("Conbench", values, (note,) if unnamed_count else ())
 
 
-def _values(file: SourceFile, results: list[_Result]) -> Iterator[SeriesValue]:
+def _series_values(file: SourceFile, results: list[_Result]) -> Iterator[SeriesValue]:
     for result in results:
         commit, stats = result.commit or _Commit(), result.stats or _Stats()
         commit_id = result.commit_hash or commit.sha or commit.hash
