@@ -27,8 +27,10 @@ _QUOTED_PART = re.compile(
 )
 """A quoted part of a word, or one character without quotes."""
 _QUOTED_OR_CHARACTER = re.compile(r"\\.?|'[^']*'?|\"(?:\\.?|[^\"\\])*\"?|.", re.DOTALL)
+"""A quoted part of a line, or one character."""
 _SUBSTITUTION_IN_QUOTES = re.compile(r"\\.|\$\(|`", re.DOTALL)
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "f": "\f"}
+"""An escaped character, or the opening sign of a substitution."""
+_ESCAPED_LETTERS = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "f": "\f"}
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|([0-7]{1,3})|(.))", re.DOTALL)
 
 
@@ -52,6 +54,7 @@ def simple_commands(line: str) -> Iterator[tuple[Word, ...]]:
 
 
 def _commands_in(line: str, index: int, end: int, depth: int) -> Iterator[tuple[Word, ...]]:
+    """Yield the commands in a part of a line, and those of ``depth`` nested substitutions."""
     words: list[Word] = []
     inner_ranges: list[tuple[int, int]] = []
     is_redirection_target = False
@@ -143,7 +146,7 @@ def _unescape(escape: re.Match[str]) -> str:
     hexadecimal, octal, letter = escape.groups()
     if hexadecimal:
         return chr(int(hexadecimal, 16))
-    return chr(int(octal, 8)) if octal else _ESCAPES.get(letter, letter)
+    return chr(int(octal, 8)) if octal else _ESCAPED_LETTERS.get(letter, letter)
 
 
 Replacer = Callable[[str, str], str | None]
@@ -151,6 +154,7 @@ Replacer = Callable[[str, str], str | None]
 _Change = tuple[int, int, str]
 """Start and end of a word in a line, and its new text."""
 _ArgumentRole = Literal["assignment", "shell line"]
+"""How an argument sets variables."""
 _ASSIGNMENT = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?P<sign>\+?=)")
 _REFERENCE = re.compile(r"\"?\$(?:[A-Za-z_][A-Za-z0-9_]*|\{[A-Za-z_][A-Za-z0-9_]*\})\"?")
 """Reference to another variable: a value that needs no replacement."""
@@ -159,17 +163,20 @@ _SHELL_KEYWORDS = frozenset(
     ("{", "}", "!", "if", "then", "elif", "else", "do", "while", "until", "time", "coproc")
 )
 _ASSIGNING_BUILTINS = frozenset(("export", "declare", "typeset", "local", "readonly", "alias"))
+"""Commands of a shell whose arguments are assignments."""
 _ASSIGNING_PROGRAMS = frozenset(("env", "sudo", "doas"))
-# Options of these programs after which the next argument is a value.
+"""Programs whose first arguments may be assignments."""
 _OPTIONS_WITH_VALUE = frozenset(("-u", "-C", "-g", "-h", "-p", "--unset", "--chdir", "--user"))
+"""Options of these programs after which the next argument is a value."""
 _SHELLS = frozenset(
     ("sh", "bash", "dash", "ash", "ksh", "mksh", "zsh", "busybox", "su", "runuser", "flock")
 )
 _BUILTINS_WITH_LINES = frozenset(("eval", "trap"))
 """Commands of a shell whose arguments are shell lines."""
-# Options of a shell and of `env` after which the next argument is a shell line.
 _SHELL_LINE_OPTION = re.compile(r"-[A-Za-z]*c|--command")
+"""Option of a shell after which the next argument is a shell line."""
 _ENV_SPLIT_OPTION = re.compile(r"-[A-Za-z]*S|--split-string")
+"""Option of `env` after which the next argument is a shell line."""
 
 
 def replace_values(line: str, replacer: Replacer) -> str:
@@ -266,6 +273,7 @@ def _roles(command: Sequence[str]) -> Iterator[tuple[int, _ArgumentRole]]:
 
 
 def _outermost_changes(changes: Sequence[_Change]) -> Iterator[_Change]:
+    """Yield the changes that do not lie within another change."""
     last_end = 0
     for start, end, text in sorted(changes, key=lambda change: (change[0], -change[1])):
         if start >= last_end:

@@ -33,7 +33,7 @@ def with_carry_over_checks(
 ) -> tuple[Comparison, ...]:
     """Return the comparison of each contrast with its check for carry-over.
 
-    There are no checks for functions, experiments of `why`, ``--washout``, and more than
+    There are no checks for functions, experiments of `why`, with ``--washout``, or with more than
     `MAX_CONDITIONS` conditions.
     """
     blocks_before = blocks_before_washouts(plan, complete)
@@ -49,13 +49,13 @@ def with_carry_over_checks(
         order = (trial.condition for trial in block)
         trials.add(number, order, read_block(block, plan).costs)
     washout_start = first_washout_block(plan, complete)
-    with_washouts = (
+    conditions_after = (
         set() if washout_start is None else {trial.condition for trial in complete[washout_start]}
     )
-    verdicts_before = _verdicts_before_washouts(plan, blocks_before) if with_washouts else {}
+    verdicts_before = _verdicts_before_washouts(plan, blocks_before) if conditions_after else {}
     checked = []
     for contrast, comparison in zip(plan.contrasts, comparisons, strict=True):
-        has_restarted = set(contrast.pair) <= with_washouts
+        has_restarted = set(contrast.pair) <= conditions_after
         verdict, ratio = comparison.verdict, comparison.ratio
         if has_restarted:
             verdict, ratio = verdicts_before[contrast.pair]
@@ -65,12 +65,12 @@ def with_carry_over_checks(
                 set(contrast.pair) <= {trial.condition for trial in block}
                 for block in blocks_before.values()
             )
-            check = _check(
+            check = _carry_over_check(
                 fitted, comparison, verdict, ratio, block_count, has_restarted=has_restarted
             )
             comparison = replace(comparison, carry_over_check=check)
         # The simple estimate of carry-over would mix blocks with and without washouts.
-        checked.append(replace(comparison, carry_over=None) if with_washouts else comparison)
+        checked.append(replace(comparison, carry_over=None) if conditions_after else comparison)
     return tuple(checked)
 
 
@@ -88,7 +88,7 @@ def _verdicts_before_washouts(
     }
 
 
-def _check(
+def _carry_over_check(
     fitted: FittedDifference,
     comparison: Comparison,
     verdict: Verdict,

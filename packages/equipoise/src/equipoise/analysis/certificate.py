@@ -48,6 +48,7 @@ class CertifyOptions(Struct, frozen=True):
     work: int = 5_000_000
     """Number of steps of the first program."""
     alpha: float = 0.05
+    """Maximum probability of a false difference in a campaign."""
 
 
 def certify(
@@ -62,7 +63,7 @@ def certify(
 
     ``on_campaign`` receives the number of finished campaigns and the number of all campaigns.
 
-    Raise `ConditionFailed` if a program failed, and `Interrupted` if the user interrupted it.
+    Raise `ConditionFailed` if a program fails, and `Interrupted` if the user stops a campaign.
     """
     total = options.campaigns + options.injected_campaigns
     records: list[RunRecord] = []

@@ -48,6 +48,7 @@ from equipoise.stats.verdict import (
 )
 
 ESTIMAND = "typical ratio: e to the robust centre of the log ratios within blocks"
+"""Quantity that a comparison estimates."""
 SCOPE = "across processes, in this campaign on this host"
 SCOPE_ACROSS_LAYOUTS = "across processes and memory layouts, in this campaign on this host"
 SCOPE_OF_INTERVALS = "across intervals of one life of each server, in this campaign on this host"
@@ -89,9 +90,9 @@ def _with_waiting_clause(comparison: Comparison, contrast: Contrast, blocks: Blo
         faster, slower = slower, faster
     differences: list[tuple[float, float]] = []
     for block in blocks.values():
-        by_condition = {trial.condition: trial for trial in block}
-        if faster in by_condition and slower in by_condition:
-            times = (_wall_and_waiting_s(by_condition[index]) for index in (faster, slower))
+        trial_by_condition = {trial.condition: trial for trial in block}
+        if faster in trial_by_condition and slower in trial_by_condition:
+            times = (_wall_and_waiting_s(trial_by_condition[index]) for index in (faster, slower))
             (faster_wall_s, faster_waiting_s), (slower_wall_s, slower_waiting_s) = times
             differences.append((slower_wall_s - faster_wall_s, slower_waiting_s - faster_waiting_s))
     extra_s, waiting_s = np.array(differences, dtype=np.float64).reshape(-1, 2).T
@@ -189,11 +190,11 @@ def _compare_in_drawn_layouts(
     forecasts = blocks_to_go(
         paired_blocks, verdicts, min_effect=min_effect, alpha=alpha, seed=plan.seed
     )
-    count = len(paired_blocks)
+    comparison_count = len(paired_blocks)
     return tuple(
         replace(
-            _comparison(plan, costs, verdict, forecast, alpha / count),
-            adjusted_by=_describe_adjustment(plan, costs, verdict, count),
+            _comparison(plan, costs, verdict, forecast, alpha / comparison_count),
+            adjusted_by=_describe_adjustment(plan, costs, verdict, comparison_count),
         )
         for costs, verdict, forecast in zip(contrast_costs, verdicts, forecasts, strict=False)
     )
@@ -217,7 +218,9 @@ def _compare_across_layouts(
     )
     return tuple(
         _with_claim_about_drawn_layouts(
-            _comparison(plan, costs, verdict, None, alpha / len(paired_blocks)),
+            _comparison(
+                plan, costs, verdict, forecast=None, share_of_alpha=alpha / len(paired_blocks)
+            ),
             drawn,
             verdict.lost_analyses,
         )
@@ -228,6 +231,7 @@ def _compare_across_layouts(
 def _with_claim_about_drawn_layouts(
     comparison: Comparison, drawn: Comparison, lost_analyses: int
 ) -> Comparison:
+    """Add the claim about the drawn layouts to a comparison across layouts."""
     claim = TheseLayouts(drawn.verdict, drawn.ratio, drawn.ratio_ci, drawn.scope, drawn.summary)
     return replace(
         comparison,

@@ -33,6 +33,7 @@ from equipoise.stats.warm_up import (
 )
 
 ESTIMAND = "typical within-block ratio of the means of the steady states"
+"""Quantity that a comparison of steady states estimates."""
 
 
 class ClassifiedTrial(Struct, frozen=True):
@@ -176,6 +177,7 @@ def _is_classified(classified: Classifications, condition: int, metric: str) -> 
 def _steady_comparison(
     plan: Plan, contrast: Contrast, metric: str, outcome: Comparison | str
 ) -> SteadyComparison:
+    """Return a comparison; ``outcome`` is the judged comparison, or why there is none."""
     baseline, candidate = plan.names_of(contrast)
     if isinstance(outcome, str):
         subject = f"{candidate} against {baseline}: no comparison of {metric} in the steady state"
@@ -209,12 +211,12 @@ def _classify_costs(trial: Trial, samples: Sequence[Sample]) -> ClassifiedTrial:
     return ClassifiedTrial(trial, better, classify_trial(costs) if is_complete else None)
 
 
-def _trial_iterations(trial: ClassifiedTrial, shape: TrialShape) -> TrialIterations:
+def _trial_iterations(classified_trial: ClassifiedTrial, shape: TrialShape) -> TrialIterations:
     def as_value(cost: float) -> float:
-        return cost if trial.better == "lower" else 1.0 / cost
+        return cost if classified_trial.better == "lower" else 1.0 / cost
 
     return TrialIterations(
-        block=trial.trial.block,
+        block=classified_trial.trial.block,
         kind=shape.kind,
         stretches=tuple(
             Stretch(stretch.begin, stretch.end, as_value(stretch.level))
@@ -242,10 +244,10 @@ def _why_not_comparable(
 def _steady_costs(blocks: Blocks, classified: Classifications, metric: str) -> FloatArray:
     """Return the cost of every trial of the blocks, in their order; NaN if unknown."""
     costs = {
-        (condition, trial.trial.block): trial.cost
-        for condition, metrics in classified.items()
-        if metric in metrics
-        for trial in metrics[metric].trials
+        (condition, classified_trial.trial.block): classified_trial.cost
+        for condition, by_metric in classified.items()
+        if metric in by_metric
+        for classified_trial in by_metric[metric].trials
     }
     trials = itertools.chain.from_iterable(blocks.values())
     # None becomes NaN.

@@ -31,6 +31,7 @@ from equipoise.stats.verdict import finite_ratio
 
 HOST, BOOT, CAMPAIGN = "host", "boot", "campaign"
 LAYOUT, TRIAL, ITERATION = "layout", "trial", "iteration"
+"""Names of levels."""
 
 _TOO_FEW_BLOCKS = "too few blocks to tell the levels apart"
 _NO_LOGARITHM = "a trial timed out, or its cost is 0, so its cost has no logarithm"
@@ -94,8 +95,8 @@ def pooled_by_level(
 ) -> VarianceByLevel | None:
     """Split the variance of one comparison over several campaigns by level.
 
-    ``hosts_and_boots`` has the numbers of the host and the boot of each campaign. Of each campaign,
-    the first ``block_counts`` blocks are used. ``None`` if no level is replicated.
+    ``hosts_and_boots`` has the numbers of the host and the boot of each campaign. The first
+    ``block_counts[i]`` blocks of campaign i are used. ``None`` if no level is replicated.
     """
     metric = records[0].plan.judgement.primary_metric
     samples: list[_Sample] = []
@@ -138,7 +139,7 @@ class _Sample(Struct, frozen=True):
     units: tuple[int, ...]
     """Number of the unit at each level, such as the number of the layout; highest level first."""
     trials: _TrialGroup
-    """Trials of the block. Another sample would take about as long as these trials."""
+    """Trial of the cost, or trials of the block. Another sample takes about as long as these."""
 
 
 def _read_logarithms(metric: str, trials: Sequence[Trial], draw: Draw) -> _TrialGroup:
@@ -185,14 +186,14 @@ def _split_by_level(
     plan: Plan, level_names: Sequence[str], samples: Sequence[_Sample]
 ) -> VarianceByLevel | None:
     """Split the variance of samples by level, with advice; ``None`` if no level is replicated."""
-    sizes = [len(sample.logarithms) for sample in samples]
-    units = np.repeat([sample.units for sample in samples], sizes, axis=0).reshape(
+    iteration_counts = [len(sample.logarithms) for sample in samples]
+    units = np.repeat([sample.units for sample in samples], iteration_counts, axis=0).reshape(
         -1, len(level_names)
     )
-    columns = list(_replicated_levels(units, level_names))
-    if not columns:
+    units_by_level = dict(_replicated_levels(units, level_names))
+    if not units_by_level:
         return None
-    highest_units = plural_of(columns[0][0])
+    highest_units = plural_of(next(iter(units_by_level)))
     unknown = VarianceByLevel(
         mean=None,
         these=f"these {highest_units}",
@@ -207,15 +208,15 @@ def _split_by_level(
     logarithms = np.concatenate([sample.logarithms for sample in samples])
     if not np.isfinite(logarithms).all():
         return replace(unknown, unknown_because=_NO_LOGARITHM)
-    if max(sizes) > 1:
-        columns.append((ITERATION, np.arange(len(units))))
-    if len(columns) < 2:
+    if max(iteration_counts) > 1:
+        units_by_level[ITERATION] = np.arange(len(units))
+    if len(units_by_level) < 2:
         return replace(unknown, unknown_because=_TOO_FEW_BLOCKS)
     try:
         levels = variance_by_level(
             logarithms,
-            [column for _, column in columns[:-1]],
-            [name for name, _ in columns],
+            list(units_by_level.values())[:-1],
+            list(units_by_level),
             seed=plan.seed,
             level=plan.judgement.alpha,
         )
@@ -268,10 +269,10 @@ def _level_advice(plan: Plan, levels: Levels, samples: Sequence[_Sample]) -> tup
     if names[-1] == ITERATION:
         if not plan.judgement.primary_metric.endswith("_s"):
             return ()
-        mean_count = sum(len(sample.logarithms) for sample in samples) / len(samples)
+        mean_iteration_count = sum(len(sample.logarithms) for sample in samples) / len(samples)
         iteration_s = sum(sample.trials.iteration_s for sample in samples) / len(samples)
         # Seconds of a process without its iterations.
-        trial_s = max(0.0, trial_s - mean_count * iteration_s)
+        trial_s = max(0.0, trial_s - mean_iteration_count * iteration_s)
     unit_s = {LAYOUT: 0.0, TRIAL: trial_s, ITERATION: iteration_s}
     return advice(levels, [unit_s[name] for name in names]) if unit_s[names[-1]] > 0.0 else ()
 

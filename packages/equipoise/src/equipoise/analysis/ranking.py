@@ -21,6 +21,7 @@ from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import ComparisonVerdict
 
 _REVERSED: dict[Verdict, Verdict] = {"faster": "slower", "slower": "faster"}
+"""Verdict after the candidate and the baseline change places."""
 
 
 def rankings(plan: Plan, blocks: Blocks, comparisons: Sequence[Comparison]) -> tuple[Ranking, ...]:

@@ -1,8 +1,8 @@
 """Hides the values of environment variables in records, plans and result documents.
 
 Only reports hide values. The ledger keeps the values, because a resumed campaign needs them. Values
-of known tuning variables are shown. A placeholder replaces each other value; different values have
-different placeholders.
+of known tuning variables are shown. A placeholder stands for every other value; different values
+have different placeholders.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from equipoise.model.revisions import CommitDiff
 VARIABLES = "variables"
 """Key of the environment variables in a recorded environment."""
 _SERVER_COMMANDS = ("start", "install", "fill", "prepare", "ready", "stop")
+"""Fields of a server that are commands."""
 Assignment = tuple[str, str]
 """Name and value of a variable."""
 MIN_VALUE_LETTERS = 8
@@ -334,18 +335,18 @@ def _text_replacements(
     """Return the replacement of each text, and a pattern that matches the texts."""
     replaced: dict[str, str] = {}
     patterns: dict[str, str] = {}
-    for (name, value), text in placeholders.items():
+    for (name, value), placeholder_text in placeholders.items():
         for spelling in (value, shlex.quote(value), f'"{value}"'):
             assignment = f"{name}={spelling}"
-            replaced[assignment] = f"{name}={text}"
+            replaced[assignment] = f"{name}={placeholder_text}"
             patterns[assignment] = rf"(?<![A-Za-z0-9_]){re.escape(assignment)}(?![A-Za-z0-9_])"
         quoted = shlex.quote(f"{name}={value}")
         if quoted not in replaced:
             # An assignment inside a quoted command.
-            replaced[quoted] = shlex.quote(f"{name}={text}")
+            replaced[quoted] = shlex.quote(f"{name}={placeholder_text}")
             patterns[quoted] = re.escape(quoted)
         if len(value) >= MIN_VALUE_LETTERS and not _HARMLESS_VALUE.fullmatch(value):
-            replaced.setdefault(value, text)
+            replaced.setdefault(value, placeholder_text)
             patterns.setdefault(value, re.escape(value))
     replaced |= names
     patterns |= {name: re.escape(name) for name in names}

@@ -54,6 +54,7 @@ class _CostRow(Struct, frozen=True):
 
     metric: str
     session: SessionRow
+    """Costs of the trials, with their blocks."""
     median: float
     """Median value of the metric."""
 
@@ -165,8 +166,8 @@ def _cost_rows(
         blocks = np.array([trial.block for trial, _ in known], dtype=np.int64)
         if not result.has_blocks:
             # Imported files have no blocks, so each trial counts as a block.
-            start = result.conditions.index(condition) * len(result.trials)
-            blocks = np.arange(start, start + len(known))
+            first_block = result.conditions.index(condition) * len(result.trials)
+            blocks = np.arange(first_block, first_block + len(known))
         costs = 1.0 / values if metric in increasing_metrics else values
         yield condition.name, _CostRow(metric, SessionRow(costs, blocks), float(np.median(values)))
 
@@ -336,6 +337,7 @@ def flat_facts(environment: Mapping[str, Any], prefix: str = "") -> Iterator[tup
 
 
 UNKNOWN_FACT = "unknown"
+"""Value of a fact that a campaign did not record."""
 _NO_COMMON_RATIO = "the campaigns are over layouts, whose ratios may differ"
 
 

@@ -181,6 +181,7 @@ class _TrialsByCondition(Struct, frozen=True):
 
     analysed: Mapping[int, list[Trial]]
     failures: Mapping[int, int]
+    """Number of failed trials."""
     draws: Mapping[int, Draw]
     """Draw of each measured block, by block number."""
     iterations: Classifications

@@ -69,10 +69,10 @@ def _ends_at(points: Sequence[SequencePoint], comparison: Comparison) -> bool:
         return False
     values = (points[-1].ratio, points[-1].low, points[-1].high)
     return all(
-        value == reported
-        if value is None or reported is None
-        else math.isclose(value, reported, rel_tol=TOLERANCE)
-        for value, reported in zip(values, (comparison.ratio, *comparison.ratio_ci), strict=True)
+        value == expected
+        if value is None or expected is None
+        else math.isclose(value, expected, rel_tol=TOLERANCE)
+        for value, expected in zip(values, (comparison.ratio, *comparison.ratio_ci), strict=True)
     )
 
 
@@ -121,7 +121,7 @@ def _record_of(document: ResultDocument, comparisons: Sequence[Comparison]) -> R
         started_at=0.0,
         segments=(),
         draws=tuple(
-            Draw("measured", block, tuple(trial.condition for trial in trials), 0)
+            Draw("measured", block, tuple(trial.condition for trial in trials), padding_bytes=0)
             for block, trials in blocks.items()
         ),
         trials=tuple(trial for trials in blocks.values() for trial in trials),
@@ -132,6 +132,7 @@ def _record_of(document: ResultDocument, comparisons: Sequence[Comparison]) -> R
 def _trial(
     row: TrialRow, condition: int, metric: str, better: Better, resolution: float | None
 ) -> Trial | None:
+    """Return a trial with the row's value of the metric; ``None`` if the value is unknown."""
     samples: tuple[Sample, ...] = ()
     if not row.timed_out:
         value = row.value_of(metric)

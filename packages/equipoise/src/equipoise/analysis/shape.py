@@ -45,6 +45,7 @@ CATEGORICAL_COVARIATES = frozenset({"cpu", "host"})
 POSITION, TIME, LAYOUT = "position", "time", "layout"
 ENVIRONMENT_BYTES, ARGUMENT_BYTES = "environment_bytes", "argument_bytes"
 RANDOM_ADDRESSES = "random_addresses"
+"""Covariates that the coin draws, and the time of a trial."""
 
 
 def shape_of(
@@ -108,7 +109,7 @@ def _drawn_covariates(
 
 
 def _time_covariate(trials: Sequence[Trial]) -> Covariate:
-    """Return the order of the trials as a covariate; it is as exact as a drawn value."""
+    """Return the order of the trials as a covariate; like a drawn value, it has no error."""
     return Covariate(
         TIME, np.arange(len(trials), dtype=np.float64), is_categorical=False, is_drawn=True
     )
@@ -143,7 +144,7 @@ def why_wide(metric: str, values: FloatArray, trials: Sequence[Trial], *, seed: 
     ``values`` and ``trials`` are as in `shape_of`.
     """
     association = strongest_association(values, observed_covariates(trials))
-    phrases = (_spread_by_level(metric, trials, seed), _association_phrase(association))
+    phrases = (_spread_phrase(metric, trials, seed), _association_phrase(association))
     return "; ".join(phrase for phrase in phrases if phrase)
 
 
@@ -155,7 +156,7 @@ def _failure_reason(trial: Trial) -> str:
     return f"{failure}: {lines[-1]}" if lines else failure
 
 
-def _spread_by_level(metric: str, trials: Sequence[Trial], seed: int) -> str:
+def _spread_phrase(metric: str, trials: Sequence[Trial], seed: int) -> str:
     """Return a phrase on the spread between processes and within a process; empty if unknown."""
     logarithms: list[float] = []
     process_indices: list[int] = []

@@ -91,11 +91,11 @@ def adjustment_sentence(
     bounds = ("unknown" if bound is None else format_ratio(bound) for bound in (low, high))
     times = " times" if is_factor else ""
     interval = f"({' to '.join(bounds)})"
-    before = "unknown" if typical is None else f"{format_ratio(typical)}{times} {interval}"
+    unadjusted = "unknown" if typical is None else f"{format_ratio(typical)}{times} {interval}"
     return (
         f"{adjustment.blocks} of {blocks} blocks were adjusted by {adjustment.covariate}, read "
         f"before each trial, which saved about {saved_percent:.0f} % of the blocks; "
-        f"unadjusted: {before}"
+        f"unadjusted: {unadjusted}"
     )
 
 
@@ -445,9 +445,9 @@ def slow_runs_sentence(
     ``2 of 106 runs of new and 0 of 106 runs of old took over 1.5 times their median; slow runs
     rarer than 1 in 35 may have been missed``. On a metric other than time, slow runs are outliers.
     """
-    unseen, kind = _unseen_clause(slow.unseen_share, metric), _slow_run_noun(metric)
+    unseen_clause, noun = _unseen_clause(slow.unseen_share, metric), _slow_run_noun(metric)
     if not (slow.baseline or slow.candidate):
-        return f"no {kind} were seen; {unseen}"
+        return f"no {noun} were seen; {unseen_clause}"
     verb = "took" if metric in _WALL_TIME_METRICS else "had"
     limit = f"over {slow.factor:g} times their median"
     if more_is_better and metric not in _WALL_TIME_METRICS:
@@ -459,8 +459,8 @@ def slow_runs_sentence(
     clauses = [f"{' and '.join(shares)} {verb} {limit}"]
     if slow.more_often is not None and slow.level is not None:
         name = candidate if slow.more_often == "candidate" else baseline
-        clauses.append(f"{name} has {kind} more often (tested at the level {100 * slow.level:g} %)")
-    return "; ".join([*clauses, unseen])
+        clauses.append(f"{name} has {noun} more often (tested at the level {100 * slow.level:g} %)")
+    return "; ".join([*clauses, unseen_clause])
 
 
 def _slow_runs_clause(comparison: Comparison) -> str:
@@ -637,6 +637,7 @@ def _statistics_phrase(names: Sequence[str]) -> str:
     """Return names of statistics: ``the minimum, the median and the 70th to 90th percentile``."""
 
     def range_key(numbered: tuple[int, str]) -> int | str:
+        """Return a key that consecutive deciles have in common."""
         index, name = numbered
         return int(name[1:]) - 10 * index if name.startswith("p") else name
 

@@ -376,12 +376,12 @@ def arrange_costs(
 ) -> BlockCosts:
     """Arrange the costs of the t trials of all ``blocks``, shape (t,), by block and condition."""
     trials = list(itertools.chain.from_iterable(blocks.values()))
-    sizes = np.fromiter(map(len, blocks.values()), np.int64, len(blocks))
-    rows = np.repeat(np.arange(len(blocks)), sizes)
+    block_sizes = np.fromiter(map(len, blocks.values()), np.int64, len(blocks))
+    rows = np.repeat(np.arange(len(blocks)), block_sizes)
     columns = np.fromiter((trial.condition for trial in trials), np.int64, len(trials))
     shape = (len(blocks), len(plan.conditions))
     positions, costs = np.full(shape, -1, dtype=np.int64), np.full(shape, np.nan)
-    block_starts = np.repeat(np.cumsum(sizes) - sizes, sizes)
+    block_starts = np.repeat(np.cumsum(block_sizes) - block_sizes, block_sizes)
     positions[rows, columns] = np.arange(len(trials)) - block_starts
     costs[rows, columns] = trial_costs
     covariates = np.full((*shape, len(plan.adjust_by)), np.nan)

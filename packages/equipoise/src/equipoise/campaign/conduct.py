@@ -227,7 +227,7 @@ def _environment(plan: Plan, ledger: Ledger) -> dict[str, Any]:
     return {
         **host_facts,
         "certificate": None if certificate is None else certificate.summary(),
-        "mapped": {name: asdict(files) for name, files in mapped.items()},
+        "mapped": {name: asdict(libraries) for name, libraries in mapped.items()},
     }
 
 

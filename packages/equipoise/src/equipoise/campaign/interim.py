@@ -142,13 +142,14 @@ class InterimAnalysis(Judge):
         return (plan.judgement.primary_metric,)
 
     def _collect_comparisons(self) -> None:
-        with_baseline = {comparison.contrast.pair: comparison for comparison in self._comparisons}
+        """Collect the comparisons after all or some of them were replaced."""
+        by_pair = {comparison.contrast.pair: comparison for comparison in self._comparisons}
         self.paired_blocks = tuple(comparison.paired_blocks for comparison in self._comparisons)
         self._all_comparisons = (*self._comparisons, *self._candidate_comparisons.values())
         self._ranked_groups = tuple(
             ranked_group(
                 contrasts,
-                lambda contrast: with_baseline[contrast.pair].paired_blocks,
+                lambda contrast: by_pair[contrast.pair].paired_blocks,
                 lambda pair: self._candidate_comparisons[pair].paired_blocks,
             )
             for contrasts in self.plan.ranked_groups
@@ -254,6 +255,7 @@ class InterimAnalysis(Judge):
         )
 
     def _find_undecided_pairs(self) -> tuple[Pair, ...]:
+        """Return the pairs of contenders that must be decided before the fastest is known."""
         judgement, min_blocks = self.plan.judgement, self._stopping.min_blocks
         min_effect, alpha = judgement.min_effect, judgement.alpha
         contenders_of_groups = [

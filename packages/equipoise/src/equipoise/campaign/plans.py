@@ -70,9 +70,11 @@ class FunctionsRequest(Struct, frozen=True):
     names: Sequence[str] = ()
     """Names that the user chose for the functions."""
     ranking: bool | None = None
+    """Whether to rank the functions; by default, if this is possible."""
     ledger: Path | str | None = None
     """Path of the ledger; ``None`` for the default ledger."""
     allow_concurrent: bool = False
+    """Whether to measure while another campaign measures on this host."""
     progress: ProgressListener | None = None
 
 
@@ -268,8 +270,8 @@ def _with_ranking_warnings(
     """Add the warnings of `ranking_warnings`, which may raise `UnusableInput`."""
     plan, warnings = plan_and_warnings
     group_size = 1 + max(map(len, plan.groups), default=0)
-    ranking_problems = ranking_warnings(group_size, ranking, has_layouts=bool(plan.layouts))
-    return plan, (*warnings, *ranking_problems)
+    added_warnings = ranking_warnings(group_size, ranking, has_layouts=bool(plan.layouts))
+    return plan, (*warnings, *added_warnings)
 
 
 def ranking_warnings(
@@ -360,13 +362,14 @@ _ALWAYS_RANDOM: tuple[Addresses, str, str] = (
     "this host cannot switch off random memory addresses (ASLR), so every layout has them",
     "allow the system call personality(2), which containers often forbid",
 )
-"""For a host that always draws addresses: the possible value of ``--aslr``, and a problem and hint
-for other values."""
+"""Value of ``--aslr`` for a host that always draws addresses; the problem and the remedy of other
+values."""
 _NEVER_RANDOM: tuple[Addresses, str, str] = (
     "off",
     "random memory addresses (ASLR) are switched off on this host, so no layout has them",
     "switch them on with sysctl kernel.randomize_va_space=2",
 )
+"""The same for a host on which random addresses are switched off."""
 
 
 def _input_path(path: str | None) -> str | None:

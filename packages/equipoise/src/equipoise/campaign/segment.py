@@ -24,6 +24,7 @@ from equipoise.model.record import CampaignWarning, Draw, Phase, RecordedWarning
 from equipoise.shared.spelling import option
 
 StopReason = Literal["verdict", "block limit", "budget", "precision", "tail"]
+"""Reason for the end of a segment."""
 
 
 class TrialStore(Protocol):
@@ -115,6 +116,7 @@ class SegmentInProgress(Struct):
     _last_block: int | None = None
     """Number of the block with which the campaign ends; ``None`` until the budget is used up."""
     _start_s: float = 0.0
+    """Time of the clock at the start of the segment."""
 
     def run(self, runner: Runner) -> StopReason:
         """Warm up, then run blocks until there is a reason to stop.
@@ -242,8 +244,8 @@ def ends_campaign(plan: Plan, trial: Trial) -> bool:
         return False
     has_started = trial.exit is not None or trial.accounting.wall_s is not None
     measure = plan.measure
-    is_ignored = not measure.ignored_exits or trial.exit in measure.ignored_exits
-    return not (measure.ignore_failure and has_started and is_ignored)
+    has_ignored_exit = not measure.ignored_exits or trial.exit in measure.ignored_exits
+    return not (measure.ignore_failure and has_started and has_ignored_exit)
 
 
 def check_for_failure(plan: Plan, trial: Trial, judge: Judge) -> None:

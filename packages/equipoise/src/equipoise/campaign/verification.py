@@ -129,6 +129,7 @@ def _check_preloads(launch: _Launch, mapped: MappedLibraries) -> None:
 def _unknown_as_error(
     launch: _Launch, setting: str, *, hint: str, study_key: str, value: str | None
 ) -> Iterator[None]:
+    """Raise `TookNoEffect` if the setting cannot be verified."""
     try:
         yield
     except Unknown as reason:
@@ -142,16 +143,16 @@ def _unknown_as_error(
 
 
 def _check_tunables(launch: _Launch) -> None:
-    place = {"study_key": "env", "value": TUNABLES_VARIABLE}
+    study_setting = {"study_key": "env", "value": TUNABLES_VARIABLE}
     hint = "use a program that is linked dynamically to glibc"
-    with _unknown_as_error(launch, TUNABLES_VARIABLE, hint=hint, **place):
+    with _unknown_as_error(launch, TUNABLES_VARIABLE, hint=hint, **study_setting):
         ignored = ignored_tunables(launch.command, launch.environment, launch.folder)
     if ignored:
         raise TookNoEffect(
             launch.condition.name,
             f"{TUNABLES_VARIABLE}: {ignored[0]}",
             hint="see `ld.so --list-tunables` for the names and their ranges",
-            **place,
+            **study_setting,
         )
 
 
@@ -161,9 +162,9 @@ def _check_core_type(launch: _Launch) -> None:
     if condition.server is not None:
         return
     variable = next((name for name in CORE_VARIABLES if variables.get(name)), None)
-    place: dict[str, Any] = {"study_key": "env", "value": variable}
+    study_setting: dict[str, Any] = {"study_key": "env", "value": variable}
     hint = "run the command in a terminal to see why"
-    with _unknown_as_error(launch, "the core type", hint=hint, **place):
+    with _unknown_as_error(launch, "the core type", hint=hint, **study_setting):
         cores = blas_cores(condition.command, launch.environment, launch.folder, launch.timeout_s)
     difference = _core_difference(condition, variables, cores)
     if difference is not None:
@@ -171,7 +172,7 @@ def _check_core_type(launch: _Launch) -> None:
             condition.name,
             difference,
             hint="see `equipoise list blas` for the core types of each library",
-            **place,
+            **study_setting,
         )
 
 
@@ -196,22 +197,22 @@ def _core_difference(
 
 def _check_libraries(launch: _Launch, libraries: frozenset[str]) -> None:
     condition = launch.condition
-    missing = _first_unmapped_path(condition, libraries)
-    if missing is not None and condition.server is None:
+    missing_path = _first_unmapped_path(condition, libraries)
+    if missing_path is not None and condition.server is None:
         hint = "run the command in a terminal to see why"
-        place = {"study_key": "library_path", "value": missing}
-        with _unknown_as_error(launch, "the library path", hint=hint, **place):
+        study_setting = {"study_key": "library_path", "value": missing_path}
+        with _unknown_as_error(launch, "the library path", hint=hint, **study_setting):
             libraries |= opened_libraries(
                 launch.command, launch.environment, launch.folder, launch.timeout_s
             )
-        missing = _first_unmapped_path(condition, libraries)
-    if missing is not None:
+        missing_path = _first_unmapped_path(condition, libraries)
+    if missing_path is not None:
         raise TookNoEffect(
             condition.name,
-            f"the command loads no library from {missing}",
+            f"the command loads no library from {missing_path}",
             hint="give the folder of a library that the program uses",
             study_key="library_path",
-            value=missing,
+            value=missing_path,
         )
 
 
@@ -223,6 +224,7 @@ def _first_unmapped_path(condition: Condition, libraries: frozenset[str]) -> str
 
 
 def _check_process(condition: Condition) -> None:
+    """Check that the host allows the CPUs and the huge pages of a condition."""
     server = condition.server
     allowed = os.sched_getaffinity(0)
     for process in (condition.process, *(() if server is None else (server.process,))):

@@ -1,7 +1,7 @@
 """Washouts: extra runs that keep the effect of one trial on the next out of a comparison.
 
 Carry-over is the effect of a trial on the next one. When a campaign could stop, each difference is
-fitted together with carry-over. If carry-over could explain a whole difference, this comparison
+fitted together with carry-over. If carry-over could explain a whole difference, its comparison
 restarts: from then on only blocks with washouts count for it (docs/methods/carry-over.md).
 
 In a block with washouts, the coin draws one condition. This condition runs before each counted
@@ -90,10 +90,10 @@ def decisive_blocks(plan: Plan, complete: Blocks) -> dict[int, tuple[Trial, ...]
         return dict(complete)
     left_out = restarted_conditions(plan, [trial.condition for trial in complete[washout_start]])
     decisive: dict[int, tuple[Trial, ...]] = {}
-    has_washouts = False
+    is_after_restart = False
     for number, block in complete.items():
-        has_washouts = has_washouts or number == washout_start
-        excluded = frozenset() if has_washouts else left_out
+        is_after_restart = is_after_restart or number == washout_start
+        excluded = frozenset() if is_after_restart else left_out
         trials = tuple(trial for trial in block if trial.condition not in excluded)
         if trials:
             decisive[number] = trials

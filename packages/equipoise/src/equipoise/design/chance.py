@@ -52,6 +52,7 @@ HASH_SEEDS = (
 ADDRESSES = ChanceSource("addresses (ASLR)", random_addresses=False)
 ENVIRONMENT_SIZE = ChanceSource("environment size", {PADDING_VARIABLE: ""})
 FILE_ORDER = "file order"
+"""Name of the source of chance that `FILE_ORDER_LIBRARY` holds."""
 FILE_ORDER_LIBRARY = "libequipoise_file_order.so"
 """Library that sorts the list of files in a folder (``crates/interpose/file_order``)."""
 

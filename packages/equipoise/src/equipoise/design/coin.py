@@ -17,6 +17,7 @@ from equipoise.model.record import Draw, Phase
 MAX_PADDING_BYTES = 4096
 """Maximum size of an added environment variable: a page of memory (Mytkowicz et al. 2009, §4)."""
 MAX_ARGUMENT_BYTES = 255
+"""Maximum number of bytes that a layout adds to the path of the program."""
 MAX_SEED = 2**63 - 1
 
 Addresses = Literal["drawn", "on", "off"]

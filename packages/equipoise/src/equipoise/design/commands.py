@@ -29,6 +29,7 @@ from equipoise.model.plan import COMMAND, LAYOUT, PRIMARY_METRIC, Condition, Con
 from equipoise.shared.spelling import option
 
 MAX_CONDITIONS = 1000
+"""Maximum number of conditions in a block."""
 NO_SHELL = "none"
 """Value of ``--shell`` with which shell syntax is allowed, but has no meaning."""
 
@@ -39,6 +40,7 @@ class CompareOptions(Struct, frozen=True):
     commands: tuple[str | tuple[str, ...], ...]
     """Commands; a string is split into arguments, a tuple of arguments is used unchanged."""
     names: tuple[str, ...] = ()
+    """Names that the user chose, in the order of the commands."""
     environments: tuple[str, ...] = ()
     """Environment variables: ``CONDITION:KEY=VALUE``; or as in hyperfine ``KEY=VALUE …``, once for
     all commands or once for each command."""
@@ -143,7 +145,7 @@ def _outputs_of_each(
 ) -> list[Output | None]:
     if len(options.outputs) < 2:
         return [None] * len(commands)
-    destinations = _one_for_each(options.outputs, "output", options, commands)
+    destinations = _values_for_each(options.outputs, "output", options, commands)
     return [
         None if destination is None else output_from(destination) for destination in destinations
     ]
@@ -207,6 +209,7 @@ def _contrast_of_pair(pair: str, condition_count: int) -> Contrast:
 
 
 def _command_factor(options: CompareOptions) -> str:
+    """Return the name of the factor whose levels are the commands."""
     return COMMAND if COMMAND not in options.parameters else "program"
 
 
@@ -339,6 +342,7 @@ def _name_with_values(label: str, command: _FilledCommand, options: CompareOptio
 
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+"""Beginning of an assignment: the name of the variable and the sign."""
 
 
 def _assigns(text: str, names: Sequence[str]) -> bool:
@@ -359,7 +363,7 @@ def _environment_of_each(
         )
     environments = [
         {} if text is None else _assignments(text)
-        for text in _filled_for_each(assignment_lists, "env", options, commands)
+        for text in _filled_values(assignment_lists, "env", options, commands)
     ]
     positions = {str(index + 1): index for index in range(len(names))}
     positions |= {name: index for index, name in enumerate(names)}
@@ -405,7 +409,7 @@ _HOOK_KEYS = ("setup", "prepare", "conclude", "cleanup")
 
 def _hooks_of_each(options: CompareOptions, commands: Sequence[_FilledCommand]) -> list[Hooks]:
     values_by_hook = (
-        _filled_for_each(getattr(options, hook), hook, options, commands) for hook in _HOOK_KEYS
+        _filled_values(getattr(options, hook), hook, options, commands) for hook in _HOOK_KEYS
     )
     hooks = [Hooks(*values) for values in zip(*values_by_hook, strict=True)]
     return list(map(_with_setup_repeated, hooks)) if repeated_setup(options) else hooks
@@ -440,20 +444,21 @@ def _with_setup_repeated(hooks: Hooks) -> Hooks:
     return replace(hooks, setup=None, prepare=prepare)
 
 
-def _filled_for_each(
+def _filled_values(
     values: Sequence[str],
     option_name: str,
     options: CompareOptions,
     commands: Sequence[_FilledCommand],
 ) -> list[str | None]:
-    texts = _one_for_each(values, option_name, options, commands)
+    """Return the values of `_values_for_each`, with values for the parameters."""
+    texts = _values_for_each(values, option_name, options, commands)
     return [
         None if text is None else _fill_in(text, command.setting)
         for text, command in zip(texts, commands, strict=True)
     ]
 
 
-def _one_for_each(
+def _values_for_each(
     values: Sequence[str], name: str, options: CompareOptions, commands: Sequence[_FilledCommand]
 ) -> list[str | None]:
     """Return a value of an option for each condition, from one value or one for each command."""
@@ -547,6 +552,7 @@ def split_command(text: str, problem: str = "cannot split the command") -> list[
 
 
 SHELL_HINT = "check its spelling; for a shell built-in or a pipeline add -S"
+"""Hint for a program that does not exist."""
 
 
 def find_program(

@@ -20,10 +20,12 @@ from equipoise.model.study import Factor, Keys, Level, Place, ServerWorkload, St
 from equipoise.shared.spelling import option
 
 _NAME_IN_BRACES = re.compile(r"\{\{([A-Za-z_][\w-]*)\}\}|\{([A-Za-z_][\w-]*)\}")
+"""A name in double braces, or in single braces."""
 
 HELPERS = Path(__file__).resolve().parents[1] / "helpers"
 """Folder of the programs with which a workload reports its own metrics."""
 PIPELINE_HINT = 'check its spelling; write a pipeline as ["sh", "-c", "…"]'
+"""Hint for a program that does not exist."""
 
 
 class Grid(Struct, frozen=True):
@@ -141,7 +143,7 @@ def _condition_names(study: Study, combinations: list[LevelByFactor]) -> list[st
     """Return a name for each condition: its levels, and the factors if names were ambiguous."""
     varied_factors = _varied_factors(study)
 
-    def name(levels: LevelByFactor, *, with_factors: bool) -> str:
+    def condition_name(levels: LevelByFactor, *, with_factors: bool) -> str:
         level_texts = (
             f"{factor.name}={levels[factor.name].name}"
             if factor.is_free or with_factors
@@ -150,11 +152,11 @@ def _condition_names(study: Study, combinations: list[LevelByFactor]) -> list[st
         )
         return " ".join(level_texts) or study.name
 
-    names = [name(levels, with_factors=False) for levels in combinations]
+    names = [condition_name(levels, with_factors=False) for levels in combinations]
     if len(set(names)) == len(names):
         return names
     # The levels "a b" and "c" would have the same name as "a" and "b c".
-    return [name(levels, with_factors=True) for levels in combinations]
+    return [condition_name(levels, with_factors=True) for levels in combinations]
 
 
 def _condition(
@@ -234,6 +236,7 @@ def _server(
     environment: dict[str, str],
     process: Process,
 ) -> Server:
+    """Return the server, with values for the names in braces in its commands."""
     path_variable = {"PATH": search_path(server)}
 
     def command(

@@ -69,10 +69,10 @@ Linker = Literal["lld", "mold", "objects"]
 
 SOURCE_SUFFIXES = frozenset({".c", ".cc", ".cpp", ".cxx", ".m", ".s", ".S"})
 _SECTION_FLAGS = ("-ffunction-sections", "-fdata-sections")
-# Options of a compiler after which the next argument may be a value.
 _OPTIONS_WITH_VALUE = frozenset(
     {"-I", "-L", "-l", "-D", "-U", "-include", "-isystem", "-x", "-Xlinker"}
 )
+"""Options of a compiler after which the next argument may be a value."""
 
 
 class Compilation(Struct, frozen=True):

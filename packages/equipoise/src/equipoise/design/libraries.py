@@ -75,11 +75,13 @@ ALLOCATORS = (
     _glibc_level("glibc_never", KEEP_FREED_MEMORY, "no block by mmap, nothing given back"),
     *PRELOADS,
 )
+"""Allocators that can be levels of a study."""
 
 
 LIBRARY_FOLDERS = Path(f"/usr/lib/{platform.machine()}-linux-gnu")
 """Folder in which Debian has a folder for each BLAS library."""
 SONAME = "libblas.so.3"
+"""File name that all BLAS libraries have."""
 
 
 _AVX2 = ("avx2", "fma")
@@ -107,6 +109,7 @@ class Blas(Struct, frozen=True):
     """Folder with its ``libblas.so.3``."""
     summary: str
     core_variable: str | None = None
+    """Environment variable that chooses the type of processor."""
     core_types: dict[str, CoreType] = field(default_factory=dict)
     """Types of processors, by name of the processor."""
 

@@ -115,12 +115,15 @@ class CampaignLimits(Struct, frozen=True):
     tail: float | None = None
     """Percentage P: the campaign has enough runs to see slow runs that are P % of all runs."""
     alpha: float | None = None
+    """Maximum probability of a false difference in a campaign."""
     min_effect: float | None = None
     """Smallest effect that matters, in percent."""
     timeout: float | None = None
     """Maximum seconds of one trial."""
     warmup: int | None = None
+    """Number of trials of each condition before the first block."""
     seed: int | None = None
+    """Seed of every draw."""
     patient: bool | None = None
     """Whether the campaign may exceed the budget if a verdict is near."""
 

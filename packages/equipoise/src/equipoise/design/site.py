@@ -43,6 +43,7 @@ class MissingThing(Struct, frozen=True):
     """A thing that a level needs and this host lacks, such as a library."""
 
     what: str
+    """Name of the thing in a message."""
     hint: str
     key: str
     """Key in the level's table that names the thing."""
@@ -59,21 +60,21 @@ def remove_missing_levels(study: Study, site: Site) -> tuple[Study, tuple[Campai
     Raise `UnusableInput` if the baseline or all other levels of the compared factor cannot run.
     """
     server = study.workload.server
-    program = None if server is None else _missing_program(server, site.native_programs)
-    if program is not None:
-        raise study.places.key("workload", "server", program.key).error(
-            f"there is no program '{program.what}' on the PATH", program.hint
+    missing_program = None if server is None else _missing_program(server, site.native_programs)
+    if missing_program is not None:
+        raise study.places.key("workload", "server", missing_program.key).error(
+            f"there is no program '{missing_program.what}' on the PATH", missing_program.hint
         )
     baselines = {} if study.compared is None else {study.compared.factor: study.compared.baseline}
     warnings: list[CampaignWarning] = []
     factors: list[Factor] = []
     for factor in study.factors:
         baseline = baselines.get(factor.name)
-        runnable: list[Level] = []
+        kept_levels: list[Level] = []
         for level in factor.levels:
             missing = first_missing(level, site)
             if missing is None:
-                runnable.append(level)
+                kept_levels.append(level)
                 continue
             problem = f"{factor.name} {level.name} cannot run here: there is no {missing.what}"
             if level.name == baseline:
@@ -84,16 +85,16 @@ def remove_missing_levels(study: Study, site: Site) -> tuple[Study, tuple[Campai
             warnings.append(
                 CampaignWarning("level_missing", f"{problem}; it is left out", missing.hint)
             )
-        if not runnable:
+        if not kept_levels:
             raise study.places.table("factors", factor.name).error(
                 f"no level of {factor.name} can run here: {warnings[-1].summary}", warnings[-1].hint
             )
-        if baseline is not None and len(runnable) == 1 < len(factor.levels):
+        if baseline is not None and len(kept_levels) == 1 < len(factor.levels):
             raise missing_place.error(
-                f"nothing is left to compare {runnable[0].name} with: {warnings[-1].summary}",
+                f"nothing is left to compare {kept_levels[0].name} with: {warnings[-1].summary}",
                 warnings[-1].hint,
             )
-        factors.append(replace(factor, levels=tuple(runnable)))
+        factors.append(replace(factor, levels=tuple(kept_levels)))
     return replace(study, factors=tuple(factors)), tuple(warnings)
 
 
@@ -122,36 +123,36 @@ def _has_setting(level: Level, key: str, value: str | None) -> bool:
 
 
 def _missing_things(level: Level, site: Site) -> Iterator[MissingThing]:
-    install = f"apt install {level.package}" if level.package else "install it"
+    install_hint = f"apt install {level.package}" if level.package else "install it"
     for library in level.preload:
         if site.find_library(library) is None:
             is_of_equipoise = level.package is None and library.startswith("libequipoise_")
             yield MissingThing(
-                library, install_line(STUDIES) if is_of_equipoise else install, "preload"
+                library, install_line(STUDIES) if is_of_equipoise else install_hint, "preload"
             )
     for path in level.library_path:
         if not os.path.isdir(path):
-            yield MissingThing(f"folder {path}", install, "library_path")
+            yield MissingThing(f"folder {path}", install_hint, "library_path")
     folder = level.process.working_folder
     if folder is not None and not os.path.isdir(folder):
-        yield MissingThing(f"folder {folder}", install, "folder")
+        yield MissingThing(f"folder {folder}", install_hint, "folder")
     for cpu in (*(level.process.cpus or ()), *(level.client_cpus or ())):
         if cpu not in site.cpus:
             hint = f"use only these CPUs: {', '.join(map(str, site.cpus))}"
             yield MissingThing(f"CPU {cpu} that Equipoise may use", hint, "cpu")
     server_path = None
     if level.server is not None:
-        program = _missing_program(level.server, site.native_programs)
-        if program is not None:
-            yield MissingThing(f"program {program.what}", program.hint, "server")
+        missing_program = _missing_program(level.server, site.native_programs)
+        if missing_program is not None:
+            yield MissingThing(f"program {missing_program.what}", missing_program.hint, "server")
         server_path = search_path(level.server)
     if level.command is not None and _is_absent(
         level.command[0], site.native_programs, server_path
     ):
-        yield MissingThing(f"program {level.command[0]}", install, "command")
+        yield MissingThing(f"program {level.command[0]}", install_hint, "command")
     builder = (level.build or "").partition(" ")[0]
     if _PLAIN_NAME.fullmatch(builder) and shutil.which(builder) is None:
-        yield MissingThing(f"program {builder}", install, "build")
+        yield MissingThing(f"program {builder}", install_hint, "build")
     for instruction in level.instructions:
         if site.instructions is not None and instruction not in site.instructions:
             yield MissingThing(
@@ -190,8 +191,8 @@ def _missing_program(server: ServerWorkload, native_programs: Path) -> MissingTh
     server_path = search_path(server)
     # The table `needs` comes first, because it names Debian packages.
     key_by_program = dict.fromkeys(server.needs, "needs")
-    for key, words in server.commands().items():
-        key_by_program.setdefault(words[0], key)
+    for key, command in server.commands().items():
+        key_by_program.setdefault(command[0], key)
     for program, key in key_by_program.items():
         if _is_absent(program, native_programs, server_path):
             package = server.needs.get(program)

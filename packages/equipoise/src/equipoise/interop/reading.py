@@ -28,6 +28,7 @@ BENCHMARK = "benchmark"
 VALUE = "value"
 """Column of the values in a CSV file."""
 _MAX_QUOTED_LENGTH = 60
+"""Maximum length of a quoted text in an error message."""
 SAVE_AGAIN = "write the file again with the tool that made it"
 """Default hint for a file with wrong content."""
 Decoded = TypeVar("Decoded")
@@ -94,8 +95,11 @@ class Process(Struct, frozen=True):
     levels: Mapping[str, str] = field(default_factory=dict)
     """Levels of factors besides the benchmark."""
     exit: int | None = None
+    """Exit status; ``None`` if unknown."""
     failure: str | None = None
+    """Reason why the process failed; ``None`` if it did not fail."""
     block: int | None = None
+    """Number of the block; ``None`` if the file has no blocks."""
     order: float | None = None
     """Number that increases with time; ``None`` if the processes ran in the order of the file."""
     host: str | None = None
@@ -167,10 +171,10 @@ def finite_number(text: str) -> float | None:
 
 def seconds_per(unit: str) -> float | None:
     """Return the seconds of a unit of time; ``None`` if the text is not a unit of time."""
-    return _SECONDS.get(unit.strip())
+    return _SECONDS_BY_UNIT.get(unit.strip())
 
 
-_SECONDS = {
+_SECONDS_BY_UNIT = {
     **dict.fromkeys(("ns", "nanosecond"), 1e-9),
     **dict.fromkeys(("us", "µs", "μs", "microsecond"), 1e-6),
     **dict.fromkeys(("ms", "millisecond"), 1e-3),
@@ -279,9 +283,9 @@ def read_by_format(
 ) -> tuple[Format[Content], Content]:
     """Read a file in the named format, or in the first format that recognises the file.
 
-    ``unknown_message`` is the error for a file of unknown format. ``hint`` is the hint if a format
-    has a file and the user names a folder, or the reverse; its ``{}`` stands for the command that
-    writes the format.
+    ``unknown_message`` is the error for a file of unknown format. ``hint`` is for a user who names
+    a folder if the format is a file, or the reverse. Its ``{}`` stands for the command that writes
+    the format.
     """
     matches = (candidate for candidate in formats.values() if candidate.recognises(file))
     file_format = next(matches, None) if format_name is None else formats[format_name]

@@ -40,6 +40,7 @@ _COLUMN_KINDS: dict[str, CellKind] = {
     "unknown": "texts",
     "layout": "integer",
 }
+"""Fields of a trial that become columns, with the kind of the cells."""
 _COLUMN_PREFIXES = {"covariates": "covariate", "metrics": "metric", "iterations": "iterations"}
 """Fields whose entries become columns, and the prefix of the names of these columns."""
 
@@ -60,13 +61,13 @@ def columns_of(document: ResultDocument) -> tuple[Column, ...]:
     the columns of the kind of campaign. Unknown or infinite values are ``None``.
     """
     rows = document.trials
-    levels = {condition.name: condition.levels for condition in document.conditions}
+    levels_by_condition = {condition.name: condition.levels for condition in document.conditions}
     columns = [
         Column(name, kind, tuple(_finite_cell(getattr(row, name)) for row in rows))
         for name, kind in _COLUMN_KINDS.items()
     ]
-    for factor in dict.fromkeys(chain.from_iterable(levels.values())):
-        cells = tuple(levels.get(row.condition, {}).get(factor) for row in rows)
+    for factor in dict.fromkeys(chain.from_iterable(levels_by_condition.values())):
+        cells = tuple(levels_by_condition.get(row.condition, {}).get(factor) for row in rows)
         columns.append(Column(f"level_{factor}", "text", cells))
     for field in _COLUMN_PREFIXES:
         columns.extend(_mapping_columns(rows, field))

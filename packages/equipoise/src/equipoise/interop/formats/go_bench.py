@@ -30,8 +30,8 @@ _BenchmarkKey = tuple[int, str, str]
 
 
 def _recognises(file: SourceFile) -> bool:
-    head = file.beginning(65536)
-    return re.search(rf"^{_BENCHMARK_LINE.pattern}", head, re.MULTILINE) is not None
+    beginning = file.beginning(65536)
+    return re.search(rf"^{_BENCHMARK_LINE.pattern}", beginning, re.MULTILINE) is not None
 
 
 def _read(file: SourceFile) -> Reading:

@@ -1,7 +1,7 @@
 """Reads hyperfine's JSON; writes hyperfine's JSON, CSV, Markdown, AsciiDoc and Org-mode.
 
 Reading: each run of a command is a process. Versions 1.x have lists of times, exit codes and peak
-memory for each command. Of user and system time, they have only means. Versions 2.x
+memory for each command, but only means of user and system time. Versions 2.x
 (``schema_version`` 2) have an object for each run, and name the metric that is compared.
 
 Writing: the files are like those of hyperfine 1.15, with ``memory_usage_byte`` of 1.19. As in
@@ -205,6 +205,7 @@ class _WrittenResult(msgspec.Struct, omit_defaults=True):
 class _Unit(Struct, frozen=True):
     name: str
     per_second: float
+    """Number of these units in a second."""
     digits: int
 
     def format(self, seconds: float | None) -> str:
@@ -301,15 +302,15 @@ def _results_of_conditions(document: ResultDocument) -> list[_WrittenResult]:
             rows[row.condition].append(row)
     # A file of hyperfine 1.x has these means for each command, but not for each run.
     facts = document.environment.get(FILE_FACTS)
-    means = facts.get(MEAN_CPU_TIMES, {}) if isinstance(facts, dict) else {}
+    cpu_means = facts.get(MEAN_CPU_TIMES, {}) if isinstance(facts, dict) else {}
     return [
-        _summary_of(condition, rows[condition.name], means.get(" ".join(condition.command), {}))
+        _summary_of(condition, rows[condition.name], cpu_means.get(" ".join(condition.command), {}))
         for condition in document.conditions
     ]
 
 
 def _summary_of(
-    condition: ConditionResult, rows: Sequence[TrialRow], means: dict[str, float]
+    condition: ConditionResult, rows: Sequence[TrialRow], cpu_means: dict[str, float]
 ) -> _WrittenResult:
     times = [row.wall_s for row in rows if row.wall_s is not None]
     memory = [row.max_rss_bytes for row in rows]
@@ -318,8 +319,8 @@ def _summary_of(
         mean=_mean(times),
         stddev=_standard_deviation(times),
         median=statistics.median(times) if times else None,
-        user=_mean([row.user_s for row in rows if row.user_s is not None], means.get("user")),
-        system=_mean([row.sys_s for row in rows if row.sys_s is not None], means.get("system")),
+        user=_mean([row.user_s for row in rows if row.user_s is not None], cpu_means.get("user")),
+        system=_mean([row.sys_s for row in rows if row.sys_s is not None], cpu_means.get("system")),
         min=min(times, default=None),
         max=max(times, default=None),
         times=times,

@@ -57,12 +57,12 @@ def _recognises(file: SourceFile) -> bool:
 def _read(file: SourceFile) -> Reading:
     benchmarks = file.decode(list[_Benchmark], "JMH")
     first = benchmarks[0] if benchmarks else None
-    java = {"jdk": first.java, "virtual_machine": first.machine} if first else {}
+    environment = {"jdk": first.java, "virtual_machine": first.machine} if first else {}
     return Reading(
         tool=with_version("JMH", first.version if first else None),
         metric=TIME,
         processes=tuple(process for benchmark in benchmarks for process in _forks(file, benchmark)),
-        environment=java,
+        environment=environment,
         unordered_metrics=(HISTOGRAM_TIMES, HISTOGRAM_COUNTS),
     )
 
@@ -77,15 +77,15 @@ def _forks(file: SourceFile, benchmark: _Benchmark) -> Iterator[Process]:
             [(score * factor, count) for score, count in histogram if count > 0]
             for histogram in fork
         ]
-        times = list(chain.from_iterable(histograms))
-        if times:
+        merged_histogram = list(chain.from_iterable(histograms))
+        if merged_histogram:
             iterations = {
                 TIME: [_histogram_mean(histogram) for histogram in histograms if histogram],
-                HISTOGRAM_TIMES: [seconds for seconds, _ in times],
-                HISTOGRAM_COUNTS: [float(count) for _, count in times],
+                HISTOGRAM_TIMES: [seconds for seconds, _ in merged_histogram],
+                HISTOGRAM_COUNTS: [float(count) for _, count in merged_histogram],
                 **_profiler_metrics(benchmark, fork_index),
             }
-            yield Process(name, {TIME: _histogram_mean(times)}, iterations, levels)
+            yield Process(name, {TIME: _histogram_mean(merged_histogram)}, iterations, levels)
     for fork_index, scores in enumerate(metric.raw_data):
         if not scores:
             continue

@@ -15,6 +15,7 @@ from msgspec import Struct, field
 from equipoise.interop.reading import BENCHMARK, Format, Process, Reading, SourceFile, with_version
 
 METRIC = "event_s"
+"""Metric of the mean seconds of an event, which is compared."""
 _VERSION_LINE = re.compile(r"sysbench (\S+)")
 _INTERVAL_LINE = re.compile(r"\[ \S+ \] thds: \d+ ")
 _DECIMAL = r"(\d+(?:\.\d+)?)"
@@ -40,11 +41,11 @@ _COUNT_METRICS = {
     "reconnects": "reconnects",
 }
 _THREADS_LINE = re.compile(rf"\s+(events|execution time) \(avg/stddev\):\s+{_DECIMAL}/{_DECIMAL}")
-# Metrics of the mean and the standard deviation over threads.
 _THREAD_METRICS = {
     "events": ("thread_events_mean", "thread_events_deviation"),
     "execution time": ("thread_time_mean_s", "thread_time_deviation_s"),
 }
+"""Metrics of the mean and the standard deviation over threads, by the printed name."""
 _NUMBER_LINE = re.compile(rf"\s+(.+?):\s+{_DECIMAL}s?\s*(\(.*)?$")
 
 

@@ -27,6 +27,7 @@ from equipoise.model.quantities import counted
 BENCHMARKS = "benchmarks.json"
 MACHINE = "machine.json"
 MAX_FILES = 20_000
+"""Maximum number of files in a folder of results."""
 _FORMAT_VERSION = 2
 _UPDATE_HINT = "run `asv update`, which converts old results"
 
@@ -42,6 +43,7 @@ class _ResultsFile(Struct):
     commit_hash: str
     result_columns: list[str]
     results: dict[str, list[Any]]
+    """Cells of the columns, by name of the benchmark."""
     env_name: str = ""
     date: float | None = None
     params: dict[str, Any] = {}
@@ -80,12 +82,12 @@ def _read(file: SourceFile) -> SeriesReading:
         results_file = read_within_bounds(str(path), path)
         results = convert(results_file, _json_object(results_file), _ResultsFile, "asv")
         for name, row in results.results.items():
-            columns = dict(zip(results.result_columns, row, strict=False))
+            cells = dict(zip(results.result_columns, row, strict=False))
             benchmark = benchmarks.get(name)
-            if benchmark is None or columns.get("version") not in (None, benchmark.version):
+            if benchmark is None or cells.get("version") not in (None, benchmark.version):
                 outdated_count += 1
                 continue
-            values += _benchmark_values(results_file, name, benchmark, results, columns)
+            values += _benchmark_values(results_file, name, benchmark, results, cells)
     values.sort(key=lambda value: value.date or "")
     note = f"Left out: {counted(outdated_count, 'result')} of another version of a benchmark."
     return SeriesReading("asv", tuple(values), (note,) if outdated_count else ())
@@ -120,10 +122,10 @@ def _benchmark_values(
     name: str,
     benchmark: _Benchmark,
     results: _ResultsFile,
-    columns: Mapping[str, Any],
+    cells: Mapping[str, Any],
 ) -> Iterator[SeriesValue]:
     """Yield the value of each combination of parameters; NaN if the benchmark failed."""
-    level_lists, numbers = columns.get("params") or [], columns.get("result")
+    level_lists, numbers = cells.get("params") or [], cells.get("result")
     if not isinstance(level_lists, list) or not all(isinstance(item, list) for item in level_lists):
         raise file.error(f"{quote(name)} has parameters that are not lists")
     if numbers is None:

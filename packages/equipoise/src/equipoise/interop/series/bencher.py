@@ -13,7 +13,7 @@ Bencher's measure ``latency``.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import msgspec
 from msgspec import Struct
@@ -25,9 +25,10 @@ from equipoise.model.result import MetricSummary, ResultDocument
 from equipoise.shared.safe_text import as_unicode
 
 LATENCY = "latency"
+"""Bencher's measure of a time, in nanoseconds."""
 MAX_NAME_LETTERS = 1024
 """Maximum length of the name of a benchmark."""
-_NANOSECONDS = 1e9
+_NANOSECONDS_PER_SECOND = 1e9
 _FOREIGN_KEYS = frozenset({"results", "project", "benchmarks", "version", "schema", "data"})
 """Keys with which the JSON of other formats begins."""
 
@@ -74,9 +75,6 @@ class _Perf(Struct):
     results: list[_Series]
 
 
-_Measures = Mapping[str, Mapping[str, _Metric]]
-
-
 def _recognises(file: SourceFile) -> bool:
     if {"project", "results"} <= file.keys:
         return True
@@ -100,16 +98,16 @@ def _series_values(series: _Series) -> Iterator[SeriesValue]:
     parameters = {} if series.variant is None else series.variant.parameters
     levels = ", ".join(f"{name}={level}" for name, level in sorted(parameters.items()))
     name = series.benchmark.name
-    for value in sorted(series.metrics, key=lambda value: value.version.number):
-        metric = value.metric or value.metrics.get("value")
-        if value.version.hash is None or metric is None:
+    for entry in sorted(series.metrics, key=lambda entry: entry.version.number):
+        metric = entry.metric or entry.metrics.get("value")
+        if entry.version.hash is None or metric is None:
             continue
         yield SeriesValue(
             benchmark=f"{name}({levels})" if levels else name,
             metric=series.measure.name,
             unit=series.measure.units,
             setting=f"{series.testbed.name}, {series.branch.name}",
-            commit=value.version.hash,
+            commit=entry.version.hash,
             # Bencher has no dates of commits, only of reports.
             date=None,
             value=metric.value,
@@ -152,8 +150,8 @@ def to_metric_format(document: ResultDocument) -> bytes:
             if not math.isfinite(summary.median):
                 continue
             if metric == document.primary_metric and metric.endswith("_s"):
-                measures[LATENCY] = _written_metric(summary, _NANOSECONDS)
-            measures[as_unicode(metric)] = _written_metric(summary, 1.0)
+                measures[LATENCY] = _written_metric(summary, factor=_NANOSECONDS_PER_SECOND)
+            measures[as_unicode(metric)] = _written_metric(summary, factor=1.0)
         benchmarks[as_unicode(condition.name)[:MAX_NAME_LETTERS]] = measures
     return msgspec.json.format(msgspec.json.encode(benchmarks), indent=2) + b"\n"
 

@@ -74,17 +74,17 @@ def _read(file: SourceFile) -> SeriesReading:
             "save the response to /api/history/",
         )
     results = [convert(file, row, _Result, "Conbench") for row in rows]
-    values = tuple(_values(file, results))
+    values = tuple(_series_values(file, results))
     unnamed_count = len(results) - len(values)
     note = f"Left out: {counted(unnamed_count, 'value')} of unknown commits."
     return SeriesReading("Conbench", values, (note,) if unnamed_count else ())
 
 
-def _values(file: SourceFile, results: list[_Result]) -> Iterator[SeriesValue]:
+def _series_values(file: SourceFile, results: list[_Result]) -> Iterator[SeriesValue]:
     for result in results:
         commit, stats = result.commit or _Commit(), result.stats or _Stats()
-        name = result.commit_hash or commit.sha or commit.hash
-        if name is None or name in _UNKNOWN_COMMITS:
+        commit_id = result.commit_hash or commit.sha or commit.hash
+        if commit_id is None or commit_id in _UNKNOWN_COMMITS:
             continue
         hardware = None if result.hardware is None else result.hardware.name
         machine = result.hardware_hash or hardware
@@ -94,7 +94,7 @@ def _values(file: SourceFile, results: list[_Result]) -> Iterator[SeriesValue]:
             metric="value",
             unit=unit,
             setting=", ".join(filter(None, (machine, commit.branch))),
-            commit=name,
+            commit=commit_id,
             date=utc_time(result.commit_timestamp or commit.timestamp),
             value=_value(file, result, stats),
         )

@@ -24,6 +24,7 @@ COMMIT, DATE = "commit", "date"
 BENCHMARK, SETTING, UNIT = "benchmark", "setting", "unit"
 _KNOWN_COLUMNS = frozenset({COMMIT, DATE, VALUE, BENCHMARK, SETTING, UNIT})
 _UNITS = {"_s": "seconds", "_bytes": "bytes"}
+"""Unit of a metric, by the end of its name."""
 
 
 def _recognises(file: SourceFile) -> bool:
@@ -45,7 +46,7 @@ def _read(file: SourceFile) -> SeriesReading:
 
 
 def _read_values(file: SourceFile, header: list[str], column: str) -> Iterator[SeriesValue]:
-    unit = next((unit for end, unit in _UNITS.items() if column.endswith(end)), None)
+    unit = next((unit for suffix, unit in _UNITS.items() if column.endswith(suffix)), None)
     for line_number, row in csv_rows(file, header):
         cells = {name: cell.strip() for name, cell in row.items()}
         yield _read_value(file, line_number, cells, column, unit)

@@ -24,6 +24,7 @@ from equipoise.shared.safe_text import as_unicode
 
 Target = TypeVar("Target")
 MAX_SERIES = 5000
+"""Maximum number of series in the files."""
 MAX_COMMITS = 10_000
 """Maximum number n of commits in a series; the time to find changes grows with n²."""
 _MAX_NAME_LENGTH = 500
