@@ -1,6 +1,6 @@
 //! Reads the records of `perf_event_open(2)`, as far as this program uses them.
 
-/// The bytes of a record that were not read yet.
+/// Reads values one after another from the bytes of a record.
 #[derive(Clone, Copy)]
 pub struct Reader<'a>(&'a [u8]);
 
@@ -78,6 +78,7 @@ pub struct Task {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SwitchKind {
+    /// The thread begins to run.
     In,
     /// The thread stops, because it waits.
     Out,

@@ -74,8 +74,8 @@ impl Table {
                 })
             })
             .collect();
-        // If an address has several names, `find` returns the last name. So short names come last,
-        // and names without an underscore after all names with an underscore.
+        // If an address has several names, `find` returns the last. So names that begin with an
+        // underscore come first, and the shortest of the other names comes last.
         symbols.sort_by_key(|symbol| {
             let is_public = !symbol.name.starts_with('_');
             (symbol.address, is_public, Reverse(symbol.name.len()))

@@ -56,7 +56,7 @@ class OpenGap(Struct, frozen=True):
     longest_s: float = 0.0
     """Seconds of the longest trial of the two conditions."""
     ratio: float | None = None
-    """Value of `Gap.ratio_nearest_to_1`."""
+    """Ratio of the gap, or the end of its interval if that is nearer to 1."""
 
     @property
     def conditions(self) -> tuple[Condition, Condition]:
@@ -98,9 +98,9 @@ def check_names(gap: OpenGap, request: ExperimentRequest, site: Site) -> None:
                 f"{ONLY_OPTION} {name}: there is no such intervention for these two conditions",
                 hint=f"name one or more of {', '.join(offered_names)}",
             )
-    names = Counter({*(request.only or offered_names)})
-    names.update(intervention.name for intervention in request.user_interventions)
-    name, count = names.most_common(1)[0]
+    name_counts = Counter({*(request.only or offered_names)})
+    name_counts.update(intervention.name for intervention in request.user_interventions)
+    name, count = name_counts.most_common(1)[0]
     if count > 1:
         raise UnusableInput(
             f"two interventions are called {name}",
@@ -180,10 +180,10 @@ def _with_expected_changes(
     plan: Plan, interventions: Sequence[Intervention], gap: OpenGap, observe: Observe
 ) -> list[Intervention]:
     """Return the interventions, with the expected changes of all attempts in the plan."""
-    attempts = {attempt.intervention: attempt for attempt in experiment_of(plan).attempts}
+    attempt_by_name = {attempt.intervention: attempt for attempt in experiment_of(plan).attempts}
     checked = list(interventions)
     for index, intervention in enumerate(checked):
-        attempt = attempts.get(intervention.name)
+        attempt = attempt_by_name.get(intervention.name)
         if attempt is not None and intervention.expected is None:
             expected = expected_changes(
                 plan, attempt, intervention.changes, gap.known_evidence, observe

@@ -154,8 +154,9 @@ def instructions_of_block(plan: Plan, draw: Draw) -> dict[str, Any]:
     position_count = len(draw.order)
 
     def drawn_order(purpose: str) -> list[int]:
-        order = draw_order(plan.seed, f"{purpose} of {draw.phase}", draw.block, position_count)
-        return [draw.order[position] for position in order]
+        label = f"{purpose} of {draw.phase}"
+        positions = draw_order(plan.seed, label, draw.block, position_count)
+        return [draw.order[position] for position in positions]
 
     rounds = WARMUP_BATCHES + functions_of(plan).rounds
     return {

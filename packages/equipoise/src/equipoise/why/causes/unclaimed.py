@@ -35,6 +35,7 @@ from equipoise.why.evidence.observer import Function
 
 POLL_CALLS = ("poll", "ppoll", "select", "pselect6", "epoll_wait", "epoll_pwait", "epoll_pwait2")
 PAGE_FAULT = "page_fault"
+"""Name of a page fault among the kernel entry points."""
 NOT_ON_DISK = ("pipe", "socket")
 """Beginnings of the names of files that are not on a disk."""
 

@@ -202,6 +202,7 @@ class Difference(Struct, frozen=True):
 
 Key = TypeVar("Key")
 ChangeFunction = Callable[[Runs[float], Side], Change]
+"""Function of the values of both conditions, and of the slower condition."""
 
 
 def is_increase(change: Change | None) -> bool:
@@ -211,9 +212,9 @@ def is_increase(change: Change | None) -> bool:
 
 def _compute_change(runs: Runs[float], slower: Side, *, paired: bool, is_count: bool) -> Change:
     baseline, candidate = np.array(runs.baseline, float), np.array(runs.candidate, float)
-    difference = sample_difference(baseline, candidate, paired=paired, level=LEVEL)
-    extra, (low, high) = difference.difference, difference.difference_ci
-    if is_count and difference.unknown == NO_SPREAD:
+    estimate = sample_difference(baseline, candidate, paired=paired, level=LEVEL)
+    extra, (low, high) = estimate.difference, estimate.difference_ci
+    if is_count and estimate.unknown == NO_SPREAD:
         low = high = extra
     if slower == "baseline":
         extra = -extra

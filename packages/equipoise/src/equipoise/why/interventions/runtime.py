@@ -20,10 +20,10 @@ THREAD_VARIABLES = tuple(
 )
 """Variables from which runtimes usually read the number of threads."""
 
-_TOO_FEW_THREADS = frozenset({"one_thread"})
-_TOO_MANY_THREADS = frozenset({"lock_waits", "memory_contention"})
+_FEW_THREADS_CAUSES = frozenset({"one_thread"})
+_MANY_THREADS_CAUSES = frozenset({"lock_waits", "memory_contention"})
 _FIXED_SEEDS = {name: value for seed in HASH_SEEDS for name, value in seed.environment.items()}
-_FUNCTION_CAUSE = frozenset({"more_time_in_function"})
+_FUNCTION_CAUSES = frozenset({"more_time_in_function"})
 _MAX_LAYOUT_RATIO = 1.5
 """Largest ratio of times that the layout of memory makes (Mytkowicz et al. 2009, Curtsinger and
 Berger 2013)."""
@@ -50,7 +50,7 @@ def runtime_interventions(case: Case) -> tuple[Intervention, ...]:
         Intervention(
             name="thread_per_cpu",
             summary="a thread for each CPU",
-            causes=_TOO_FEW_THREADS,
+            causes=_FEW_THREADS_CAUSES,
             alter=lambda condition: _with_threads(
                 condition, len(condition.measured_process.process.cpus or cpus)
             ),
@@ -62,7 +62,7 @@ def runtime_interventions(case: Case) -> tuple[Intervention, ...]:
         Intervention(
             name="single_thread",
             summary="a single thread",
-            causes=_TOO_MANY_THREADS,
+            causes=_MANY_THREADS_CAUSES,
             alter=lambda condition: _with_threads(condition, 1),
             changes="threads",
             only_confirms=True,
@@ -71,7 +71,7 @@ def runtime_interventions(case: Case) -> tuple[Intervention, ...]:
         Intervention(
             name="pinning",
             summary="pinning to one CPU",
-            causes=_TOO_MANY_THREADS | {"messages"},
+            causes=_MANY_THREADS_CAUSES | {"messages"},
             alter=lambda condition: with_process(condition, cpus=one_cpu),
             changes="CPUs",
             impossible_because=one_cpu_reason,
@@ -81,7 +81,7 @@ def runtime_interventions(case: Case) -> tuple[Intervention, ...]:
         Intervention(
             name="every_cpu",
             summary="letting it use every CPU",
-            causes=_TOO_FEW_THREADS,
+            causes=_FEW_THREADS_CAUSES,
             # A condition without a setting may use every CPU already.
             alter=lambda condition: (
                 condition
@@ -106,7 +106,7 @@ def runtime_interventions(case: Case) -> tuple[Intervention, ...]:
         Intervention(
             name="even_environment",
             summary="making both environments equally large",
-            causes=_FUNCTION_CAUSE,
+            causes=_FUNCTION_CAUSES,
             alter=with_equal_size,
             only_confirms=True,
             max_ratio=_MAX_LAYOUT_RATIO,
@@ -114,7 +114,7 @@ def runtime_interventions(case: Case) -> tuple[Intervention, ...]:
         Intervention(
             name="fixed_addresses",
             summary="fixing the addresses (ASLR off)",
-            causes=_FUNCTION_CAUSE,
+            causes=_FUNCTION_CAUSES,
             alter=lambda condition: with_process(condition, random_addresses=False),
             only_confirms=True,
             max_ratio=_MAX_LAYOUT_RATIO,
