@@ -59,6 +59,7 @@ pub enum Record<'a> {
     Other,
 }
 
+/// A file that a process maps into its memory.
 #[derive(Clone, Copy)]
 pub struct Mapping<'a> {
     pub process: u32,
@@ -68,6 +69,7 @@ pub struct Mapping<'a> {
     pub path: &'a [u8],
 }
 
+/// A thread that begins or ends, and the thread that made it.
 #[derive(Clone, Copy)]
 pub struct Task {
     pub process: u32,

@@ -166,6 +166,7 @@ const PAGE_BYTES: usize = 4096;
 struct Ring {
     /// Descriptor, which is readable when the ring is full up to the watermark.
     event: OwnedFd,
+    /// A page with both positions, and then the data.
     memory: *mut c_void,
     data_bytes: usize,
 }

@@ -16,6 +16,7 @@ pub struct SymbolTables {
     files: HashMap<String, Table>,
 }
 
+/// The symbols of one file, sorted by address.
 #[derive(Debug, Default)]
 struct Table {
     /// ELF address of the first page.

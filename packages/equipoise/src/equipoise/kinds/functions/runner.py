@@ -1,9 +1,9 @@
 """A block of a campaign of functions: one fresh process, and a trial for each function.
 
 A batch is a number of calls that are timed together. In each round the process runs one batch of
-every function, so a change of the machine affects all functions. The coin draws the position of
-each function in the block. The order of the positions in each round, and the order of the
-definitions, are drawn separately. A process yields one number for each function.
+every function, so a change of the machine affects all functions. The coin draws three orders
+separately: the order of the functions in the block, in each round, and of their definitions. A
+process yields one number for each function.
 """
 
 from __future__ import annotations

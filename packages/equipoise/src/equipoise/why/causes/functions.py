@@ -61,7 +61,7 @@ def more_time_in_function(unclaimed: UnclaimedTime) -> Iterator[Cause]:
 def more_time_in_python_function(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     """Find a Python function that takes longer together with its callees.
 
-    The cause also claims the extra time of native functions, as in the interpreter.
+    The cause also claims the extra time of native functions, such as those of the interpreter.
     """
     difference = unclaimed.difference
     increases = {

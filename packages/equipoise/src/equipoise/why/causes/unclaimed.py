@@ -246,7 +246,7 @@ _NO_NAME_PREFIX = "("
 _STARTUP_FUNCTIONS = frozenset(
     {"_start", "__libc_start_main", "__libc_start_call_main", "<module>", "clone3"}
 )
-"""Functions from which every program is called."""
+"""Functions that start every program, and call its own functions."""
 
 
 def most_increased_call(difference: Difference, names: Iterable[str]) -> str | None:

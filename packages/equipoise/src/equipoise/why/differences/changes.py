@@ -128,7 +128,7 @@ class SizeClassChange(Struct, frozen=True):
     """Lifetime within which nine in ten blocks were freed, in the condition with more blocks;
     ``None`` if fewer were freed, or if lifetimes are unknown."""
     typical_share: float = 0.0
-    """Smallest possible share of the typical size, in the condition with more blocks."""
+    """Lower bound of the share of blocks with the typical size, in the condition with more blocks."""
 
 
 class AllocationsChange(Struct, frozen=True):
@@ -136,7 +136,7 @@ class AllocationsChange(Struct, frozen=True):
 
     count: Change
     classes: tuple[SizeClassChange, ...]
-    """Size classes, sorted by the larger number of blocks in either condition."""
+    """Size classes, those with the most blocks in either condition first."""
     by_function: Mapping[Function, Change]
     """Estimated bytes by the innermost function outside the allocator."""
 

@@ -169,7 +169,7 @@ def call_paths(stacks: Stacks) -> tuple[CallPath, ...]:
 def weights(
     paths: Iterable[CallPath], keys: Callable[[CallPath], Iterable[Key]]
 ) -> Mapping[Key, float]:
-    """Return the sum of the weights of all paths with a key, by key."""
+    """Return for each key the sum of the weights of the paths that have the key."""
     sums: dict[Key, float] = defaultdict(float)
     for path in paths:
         # The order of a set would differ between processes, and so would the order of ties.

@@ -182,6 +182,7 @@ KERNEL_IS_HIDDEN = "the kernel's own time and stacks"
 
 FunctionKind = Literal["user", "inlined", "python", "told", "kernel", "size", "unknown"]
 SampledSource = Literal["profile", "page_faults", "waits"]
+"""Name of a source that samples stacks."""
 _OBSERVER_COMMANDS = {"profile": "profile", "page_faults": "faults", "waits": "waits"}
 
 

@@ -38,12 +38,12 @@ def runtime_interventions(case: Case) -> tuple[Intervention, ...]:
     # The first CPU often serves interrupts, so take the last.
     one_cpu = cpus[-1:]
     one_cpu_reason = None if len(cpus) > 1 else "only one CPU may be used: allow more with taskset"
-    sizes = [_stack_bytes(condition, case) for condition in case.conditions]
+    stack_sizes = [_stack_bytes(condition, case) for condition in case.conditions]
 
     def with_equal_size(condition: Condition) -> Condition:
-        if sizes[0] == sizes[1]:
+        if min(stack_sizes) == max(stack_sizes):
             return condition
-        missing_bytes = max(0, max(sizes) - _stack_bytes(condition, case))
+        missing_bytes = max(0, max(stack_sizes) - _stack_bytes(condition, case))
         return with_variables(condition, {_FILLER_VARIABLE: "x" * missing_bytes})
 
     return (
