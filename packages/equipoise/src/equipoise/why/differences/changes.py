@@ -128,7 +128,7 @@ class SizeClassChange(Struct, frozen=True):
     """Lifetime within which nine in ten blocks were freed, in the condition with more blocks;
     ``None`` if fewer were freed, or if lifetimes are unknown."""
     typical_share: float = 0.0
-    """Lower bound of the share of blocks with the typical size, in the condition with more blocks."""
+    """Lower bound of the share of blocks with the typical size, in the same condition."""
 
 
 class AllocationsChange(Struct, frozen=True):

@@ -42,8 +42,7 @@ from equipoise.why.evidence.sources import EvidenceSet, Runs, Side
 Key = TypeVar("Key")
 
 WHOLE_KERNEL = "kernel"
-"""Name for all kernel entry points if the kernel's frames are hidden, and for waits without a
-kernel frame."""
+"""Name for all kernel entry points if the kernel is hidden, and for waits without a kernel frame."""
 
 MIN_AGREEMENT, MAX_AGREEMENT = 0.8, 1.25
 """Usual range of the ratio of a profile's seconds to the trials' seconds on a processor."""
