@@ -218,9 +218,8 @@ const MAX_COUNTED_NUMBERS: usize = 64;
 /// Largest number of different numbers that are reported.
 const MAX_REPORTED_NUMBERS: usize = 8;
 
-/// Counts how often numbers occur, in little memory (Misra and Gries 1982). The counts are exact up
-/// to `MAX_COUNTED_NUMBERS` different numbers. With more, rare numbers are dropped, and the counts
-/// are lower bounds.
+/// Counts how often numbers occur, in little memory (Misra and Gries 1982). With more than
+/// `MAX_COUNTED_NUMBERS` different numbers, rare ones are dropped, and counts are lower bounds.
 #[derive(Debug, Default)]
 pub struct FrequentNumbers {
     counts: HashMap<u64, u64>,

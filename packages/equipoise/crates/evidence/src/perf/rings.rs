@@ -229,7 +229,7 @@ impl Ring {
         let start = usize::try_from(position).unwrap_or(0) & mask;
         let first = target.len().min(self.data_bytes - start);
         let (first_part, second_part) = target.split_at_mut(first);
-        // SAFETY: both parts are inside the data. The kernel writes there only after we passed them.
+        // SAFETY: both parts are inside the data. The kernel writes there only after we pass them.
         unsafe {
             let data = self.memory.cast::<u8>().add(PAGE_BYTES);
             ptr::copy_nonoverlapping(data.add(start), first_part.as_mut_ptr(), first_part.len());

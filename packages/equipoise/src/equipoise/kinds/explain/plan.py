@@ -265,10 +265,11 @@ def _conditions_and_attempts(
     }
     max_seconds = max(seconds.values())
     for intervention in interventions:
-        without_change, level = (BASELINE, CANDIDATE), intervention.name.replace("_", " ")
+        level, without_change = intervention.name.replace("_", " "), (BASELINE, CANDIDATE)
         if intervention.sham is not None:
             without_change = add_altered_conditions(f"a sham of {level}", intervention.sham)
-        with_change = add_altered_conditions(level, intervention.alter)
+        baseline_without, candidate_without = without_change
+        baseline_with, candidate_with = add_altered_conditions(level, intervention.alter)
         # The user's own interventions have the weight of the largest cause.
         weight = seconds[intervention.name] if intervention.causes else max_seconds
         attempts.append(
@@ -276,10 +277,10 @@ def _conditions_and_attempts(
                 intervention=intervention.name,
                 words=intervention.summary,
                 causes=_tested_causes(gap, intervention),
-                baseline_with=with_change[0],
-                candidate_with=with_change[1],
-                baseline_without=without_change[0],
-                candidate_without=without_change[1],
+                baseline_with=baseline_with,
+                candidate_with=candidate_with,
+                baseline_without=baseline_without,
+                candidate_without=candidate_without,
                 weight=weight if max_seconds > 0.0 else 1.0,
                 advice=intervention.advice,
                 only_confirms=intervention.only_confirms,

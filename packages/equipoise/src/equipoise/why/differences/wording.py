@@ -171,8 +171,8 @@ def _certain_increases(
 ) -> list[tuple[Key, Change]]:
     """Return the certain changes that explain a part of the gap, in their order."""
     min_extra_s = _min_extra_s(difference)
-    certain = (item for item in changes.items() if item[1].is_certain)
-    return [item for item in certain if item[1].extra >= min_extra_s][:MAX_LISTED_ITEMS]
+    large = ((key, change) for key, change in changes.items() if change.extra >= min_extra_s)
+    return [(key, change) for key, change in large if change.is_certain][:MAX_LISTED_ITEMS]
 
 
 def _allocation_clause(difference: Difference, *, is_about_memory: bool) -> str | None:

@@ -25,8 +25,7 @@ _MANY_THREADS_CAUSES = frozenset({"lock_waits", "memory_contention"})
 _FIXED_SEEDS = {name: value for seed in HASH_SEEDS for name, value in seed.environment.items()}
 _FUNCTION_CAUSES = frozenset({"more_time_in_function"})
 _MAX_LAYOUT_RATIO = 1.5
-"""Largest ratio of times that the layout of memory makes (Mytkowicz et al. 2009, Curtsinger and
-Berger 2013)."""
+"""Largest ratio of times that layouts make (Mytkowicz et al. 2009, Curtsinger and Berger 2013)."""
 _FILLER_VARIABLE = "EQUIPOISE_EVEN"
 """Variable that makes the smaller environment as large as the other environment."""
 _POINTER_BYTES = 8
