@@ -29,6 +29,7 @@ from equipoise.measure.leftovers import clear_leftovers
 from equipoise.measure.scratch import scratch_folder
 
 WORKER = Path(__file__).with_name("worker.py")
+"""Program that each fresh process runs."""
 MAX_WAITING_PROCESSES = 8
 """Largest number of processes that wait at the same time; each has a copy of the data."""
 _POLL_S = 0.05

@@ -33,6 +33,7 @@ _BLAS_SETTINGS = frozenset(
     f"environment {name}"
     for name in ("OPENBLAS_CORETYPE", "BLIS_ARCH_TYPE", "MKL_ENABLE_INSTRUCTIONS", "MKL_CBWR")
 )
+"""Names of the settings that choose a library's kernels."""
 
 
 def more_time_in_function(unclaimed: UnclaimedTime) -> Iterator[Cause]:

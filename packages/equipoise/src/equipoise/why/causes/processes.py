@@ -153,6 +153,7 @@ _MIN_EXTRA_WAITS = 10.0
 _MIN_CALLER_SHARE = 0.1
 """Smallest share of the time at locks at which the summary names a caller."""
 _MAX_CALLERS = 3
+"""Largest number of callers in the summary."""
 
 
 def lock_waits(unclaimed: UnclaimedTime) -> Iterator[Cause]:

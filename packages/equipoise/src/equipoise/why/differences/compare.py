@@ -53,6 +53,7 @@ ACCOUNTS = tuple(
 """Resources that the launcher counts in each trial: fields of `Accounting`."""
 _DIGITS = re.compile(r"\d+")
 _SETTING_OF_VARIABLE = {"LD_PRELOAD": "preload", "LD_LIBRARY_PATH": "library path"}
+"""Names of settings by variable; other variables are settings under their own names."""
 
 
 def difference_between(
