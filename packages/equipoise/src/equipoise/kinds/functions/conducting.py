@@ -314,7 +314,7 @@ def _ratios_of_copies(
     keys = [(_COPIES_PHASE, number) for number in range(min(COPY_PROCESSES, MAX_WAITING_PROCESSES))]
     ratios = []
     with process_pool(
-        benchmarks, lambda _: environment, lambda key: keys[key[1] :], timeout_s
+        benchmarks, lambda _: environment, lambda key: keys[keys.index(key) :], timeout_s
     ) as pool:
         for number, key in enumerate(keys):
             order = indexes if number % 2 else indexes[::-1]

@@ -103,7 +103,7 @@ class FunctionRunner(Struct):
         """Yield the trial of each function, from the answer of the process that ran all of them."""
         report, content = answer.report, answer.content or {}
         batches = content.get("batches")
-        kind, failure_text = failure_of(report, self.plan.measure.timeout_s)
+        end_kind, failure_text = failure_of(report, self.plan.measure.timeout_s)
         process_accounting = accounting_of(report)
         accounting = replace(
             process_accounting,
@@ -120,7 +120,7 @@ class FunctionRunner(Struct):
             if batches is None and content.get("failed", answer.running_index) in (None, condition):
                 failure = failure_text or "its process ended early"
                 # The functions share the process, so a timeout is a failure and ends the campaign.
-                failure_kind = kind if kind not in (None, "timed out") else "failed"
+                failure_kind = end_kind if end_kind not in (None, "timed out") else "failed"
                 if "failed" in content:
                     failure, failure_kind = f"{content['stage']}: {content['text']}", "failed"
             trial = Trial(

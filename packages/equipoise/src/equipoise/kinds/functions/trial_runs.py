@@ -62,7 +62,7 @@ def trial_run_results(
     keys = [(_TRIAL_RUN_PHASE, index) for index in range(len(benchmarks))]
     environment = base_environment(own_environment())
     with process_pool(
-        benchmarks, lambda _: environment, lambda key: keys[key[1] :], timeout_s
+        benchmarks, lambda _: environment, lambda key: keys[keys.index(key) :], timeout_s
     ) as pool:
         return tuple(
             _result_of_answer(benchmark, benchmarks, pool.run(key, {"trial_run": index}), timeout_s)
