@@ -38,7 +38,7 @@ mod header {
     pub const MAPS_BYTES: usize = 9;
     pub const SAMPLES_OFFSET: usize = 10;
     pub const SAMPLE_BYTES: usize = 11;
-    pub const SAMPLES: usize = 12;
+    pub const MAX_SAMPLES: usize = 12;
     pub const SAMPLES_TAKEN: usize = 13;
     pub const PROCESS: usize = 14;
     pub const MACHINE: usize = 25;
@@ -139,7 +139,7 @@ impl RecordingsReader {
         let process = u32::try_from(header.word(header::PROCESS)?).ok()?;
         let code = self.mapped_code(&recording.maps(&header)?);
         let taken_samples = header.size_at(header::SAMPLES_TAKEN)?;
-        let max_samples = header.size_at(header::SAMPLES)?;
+        let max_samples = header.size_at(header::MAX_SAMPLES)?;
         let offset = header.size_at(header::SAMPLES_OFFSET)?;
         let length = header.size_at(header::SAMPLE_BYTES)?;
         self.dropped_samples += taken_samples.saturating_sub(max_samples) as u64;

@@ -1,5 +1,4 @@
-//! The program `equipoise-evidence SOURCE [options] -- COMMAND…`: observes one run of a command,
-//! and draws pictures of the observations.
+//! The program `equipoise-evidence`: observes one run of a command, and draws pictures of stacks.
 
 mod allocations;
 mod calls;

@@ -22,6 +22,7 @@ conditions in the file CONDITIONS, as SVG or as a profile for profiler.firefox.c
 is 0 if the command was observed, however it ended; 1 if it was not; 2 for a wrong command line.
 ";
 
+/// The task that the command line requests.
 pub enum Request {
     Help,
     Evidence {
@@ -41,6 +42,7 @@ pub enum Picture {
     Firefox,
 }
 
+/// The source of evidence, with its options.
 pub enum Source {
     Calls {
         method: Method,
@@ -51,6 +53,7 @@ pub enum Source {
         frequency: u64,
         command: Vec<OsString>,
     },
+    /// Folder with the recordings of `libequipoise_recorder.so`.
     Recordings(PathBuf),
 }
 

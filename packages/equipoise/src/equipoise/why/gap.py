@@ -56,7 +56,7 @@ def choose_gap(record: RunRecord, baseline: str | None = None, candidate: str | 
     """Return the largest gap with the verdict faster or slower; if there is none, the largest gap.
 
     ``baseline`` and ``candidate`` are names of conditions, or ``None`` for any condition. Raise
-    `UnusableInput` if the campaign cannot be explained, has no gap, or does not compare them.
+    `UnusableInput` if the campaign cannot be explained, has no gap, or lacks this comparison.
     """
     plan = record.plan
     plan.rules.check_explainable(record)

@@ -27,10 +27,12 @@ pub struct Calls {
     /// Time from entry to return, summed over the calls that returned.
     pub ns: u64,
     pub longest_ns: u64,
+    /// Number of failed calls by error number.
     pub errors: BTreeMap<i32, u64>,
     pub sizes: FrequentNumbers,
     /// Sum of the size arguments.
     pub bytes_asked: u64,
+    /// Arguments that select the operation of the call.
     pub modes: FrequentNumbers,
     /// Sum of the returned sizes, for calls that return a size.
     pub bytes_done: u64,
@@ -49,6 +51,7 @@ struct PendingCall {
 /// Sums over the actions of the command and its descendants.
 #[derive(Debug, Default)]
 pub struct Account {
+    /// The calls of each system call, by its number.
     pub calls: BTreeMap<u64, Calls>,
     pub locks: Locks,
     pub processes: HashSet<u32>,
@@ -57,6 +60,7 @@ pub struct Account {
     /// Time that threads spent in calls that wait (`kinds::waits`).
     pub waiting_ns: u64,
     pub descriptors: Descriptors,
+    /// The call that each thread has not returned from.
     pending: HashMap<u32, PendingCall>,
 }
 
@@ -115,7 +119,7 @@ impl Account {
                     let closed = arguments[usize::from(kind == OnDescriptor::Replaces)];
                     self.descriptors.close(event.process, closed, event.ns);
                 }
-                // This looks the name up now, while the process exists.
+                // `use_of` looks the name of the file up, so call it while the process exists.
                 Some(kind) => {
                     self.descriptors.use_of(event.caller(), arguments[0]);
                     if kind == OnDescriptor::Copies {
@@ -214,9 +218,8 @@ const MAX_COUNTED_NUMBERS: usize = 64;
 /// Largest number of different numbers that are reported.
 const MAX_REPORTED_NUMBERS: usize = 8;
 
-/// Counts how often numbers occur, in little memory (Misra and Gries 1982). The counts are exact up
-/// to `MAX_COUNTED_NUMBERS` different numbers. With more, rare numbers are dropped, and the counts
-/// are lower bounds.
+/// Counts how often numbers occur, in little memory (Misra and Gries 1982). With more than
+/// `MAX_COUNTED_NUMBERS` different numbers, rare ones are dropped, and counts are lower bounds.
 #[derive(Debug, Default)]
 pub struct FrequentNumbers {
     counts: HashMap<u64, u64>,

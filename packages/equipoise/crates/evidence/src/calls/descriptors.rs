@@ -33,9 +33,10 @@ impl Use {
     }
 }
 
-/// The uses of descriptors by file. `/proc` has the file name of each open descriptor.
+/// The uses of each file. `/proc` has the file name of each open descriptor.
 #[derive(Debug, Default)]
 pub struct Descriptors {
+    /// Open descriptors by process and number.
     open: HashMap<(u32, u64), OpenDescriptor>,
     closed: HashMap<String, Use>,
 }
@@ -72,12 +73,13 @@ impl Descriptors {
 
     /// Ends the use of all descriptors of a process that ended or executed another program.
     pub fn close_all(&mut self, process: u32, ns: u64) {
-        let of_process = self.open.extract_if(|(owner, _), _| *owner == process);
-        for (_, open) in of_process.collect::<Vec<_>>() {
+        let removed = self.open.extract_if(|(owner, _), _| *owner == process);
+        for (_, open) in removed.collect::<Vec<_>>() {
             self.add_closed(open, ns);
         }
     }
 
+    /// Returns the uses of open and closed descriptors, by file name.
     pub fn by_name(&self) -> HashMap<String, Use> {
         let mut sums = self.closed.clone();
         for open in self.open.values() {

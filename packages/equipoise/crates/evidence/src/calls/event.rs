@@ -2,6 +2,7 @@
 
 use serde::Serializer;
 
+/// An action of an observed thread, with its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event {
     /// Time on the monotonic clock.

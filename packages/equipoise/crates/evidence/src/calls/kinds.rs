@@ -11,10 +11,10 @@ pub enum OnDescriptor {
     Writes,
     /// Waits until the written data are on the disk.
     Syncs,
-    /// Reads from the descriptor in its second argument, and writes to the descriptor in its first.
+    /// Reads from the descriptor in the second argument, and writes to the first argument's.
     Copies,
     Closes,
-    /// Makes the descriptor in its second argument a copy of the descriptor in its first.
+    /// Closes the descriptor in the second argument, and makes it a copy of the first argument's.
     Replaces,
 }
 
@@ -99,7 +99,7 @@ pub fn on_descriptor(call: Sysno) -> Option<OnDescriptor> {
 
 /// Whether a call mostly waits for another thread, process or device.
 pub fn waits(call: Sysno) -> bool {
-    let on_all_machines = matches!(
+    let on_all_architectures = matches!(
         call,
         Sysno::futex
             | Sysno::nanosleep
@@ -124,5 +124,5 @@ pub fn waits(call: Sysno) -> bool {
     );
     #[cfg(not(target_arch = "x86_64"))]
     let on_x86_64 = false;
-    on_all_machines || on_x86_64
+    on_all_architectures || on_x86_64
 }

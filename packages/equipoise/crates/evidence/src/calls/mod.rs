@@ -1,5 +1,4 @@
-//! Observes the system calls of a command and its descendants, the use of files, and the waits on
-//! locks.
+//! Observes the system calls of a command and its descendants, their files and waits on locks.
 //!
 //! `by_tracepoint` or `by_ptrace` observes the events of threads (`event`). `account` adds them up,
 //! with `kinds` of system calls, `descriptors` and `locks`. `report` makes the JSON document.

@@ -1,6 +1,6 @@
 //! Reads the records of `perf_event_open(2)`, as far as this program uses them.
 
-/// The bytes of a record that were not read yet.
+/// Reads values one after another from the bytes of a record.
 #[derive(Clone, Copy)]
 pub struct Reader<'a>(&'a [u8]);
 
@@ -59,6 +59,7 @@ pub enum Record<'a> {
     Other,
 }
 
+/// A file that a process maps into its memory.
 #[derive(Clone, Copy)]
 pub struct Mapping<'a> {
     pub process: u32,
@@ -68,6 +69,7 @@ pub struct Mapping<'a> {
     pub path: &'a [u8],
 }
 
+/// A thread that begins or ends, and the thread that made it.
 #[derive(Clone, Copy)]
 pub struct Task {
     pub process: u32,
@@ -78,6 +80,7 @@ pub struct Task {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SwitchKind {
+    /// The thread begins to run.
     In,
     /// The thread stops, because it waits.
     Out,

@@ -18,6 +18,7 @@ pub const MIN_RING_BYTES: usize = 1 << 17;
 /// A ring buffer for each processor. All events of a processor write to its ring.
 pub struct Rings {
     by_processor: Vec<Ring>,
+    /// All events but the first of each processor.
     further_events: Vec<OwnedFd>,
     record_buffer: Vec<u8>,
 }
@@ -71,7 +72,7 @@ impl Rings {
         self.by_processor.len()
     }
 
-    /// Waits until a ring has records or `process` has ended; returns whether the process has.
+    /// Waits for records or the end of `process`; returns whether the process has ended.
     pub fn wait(&self, process: &OwnedFd) -> io::Result<bool> {
         /// Longest wait. Names of descriptors and locks must be looked up soon after their use.
         const TIMEOUT_MS: libc::c_int = 10;
@@ -117,7 +118,7 @@ fn processors() -> io::Result<Vec<libc::c_int>> {
     Ok(parse_list(&list))
 }
 
-/// Opens an event, which starts at the next exec of the process, on one processor.
+/// Opens an event on one processor. It starts at the next exec of the process.
 fn open(
     event: EventOptions,
     pid: libc::pid_t,
@@ -165,6 +166,7 @@ const PAGE_BYTES: usize = 4096;
 struct Ring {
     /// Descriptor, which is readable when the ring is full up to the watermark.
     event: OwnedFd,
+    /// A page with both positions, and then the data.
     memory: *mut c_void,
     data_bytes: usize,
 }
@@ -227,8 +229,7 @@ impl Ring {
         let start = usize::try_from(position).unwrap_or(0) & mask;
         let first = target.len().min(self.data_bytes - start);
         let (first_part, second_part) = target.split_at_mut(first);
-        // SAFETY: both parts are inside the data. The kernel writes there only after our position
-        // has passed them.
+        // SAFETY: both parts are inside the data. The kernel writes there only after we pass them.
         unsafe {
             let data = self.memory.cast::<u8>().add(PAGE_BYTES);
             ptr::copy_nonoverlapping(data.add(start), first_part.as_mut_ptr(), first_part.len());

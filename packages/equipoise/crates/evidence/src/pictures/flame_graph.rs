@@ -1,5 +1,4 @@
-//! Draws a differential flame graph: widths are times of the slower condition, colours show the
-//! difference from the faster condition.
+//! Draws a differential flame graph: widths show the slower condition, colours the difference.
 
 use std::collections::BTreeMap;
 use std::io;

@@ -22,7 +22,9 @@ pub struct Replay {
     folded: FoldedStacks,
     samples: u64,
     lost_records: u64,
+    /// Whether a sample is inside the kernel, whose functions have no names.
     has_unnamed_entry: bool,
+    /// Paths of Python interpreters that wrote no map file.
     unnamed_interpreters: BTreeSet<String>,
     waiting_threads: HashMap<u32, Waiting>,
     waited_ns: u64,
@@ -33,7 +35,7 @@ pub struct Replay {
 struct Waiting {
     /// Time at which the thread stopped to run, if this is known.
     began_ns: Option<u64>,
-    /// Frames of the sample at the beginning, and the number of waits that the sample represents.
+    /// Frames of the sample when the thread stopped, and the number of waits that it represents.
     sampled: Option<(Vec<Frame>, f64)>,
 }
 

@@ -99,8 +99,7 @@ impl Spool {
         self.written_bytes += length as u64;
     }
 
-    /// Passes the stored records to `handle` in the order of their times. Returns the cut if some
-    /// records were not stored.
+    /// Passes the stored records to `handle` in the order of their times; returns the cut, if any.
     pub fn replay(mut self, mut handle: impl FnMut(u64, &[u8])) -> Result<Option<Cut>, Problem> {
         let to_problem = Problem::system(FILE_DESCRIPTION);
         let mut write_error = self.write_error;

@@ -13,6 +13,7 @@ pub struct Frame {
     pub kind: Kind,
 }
 
+/// Origin of a frame's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {

@@ -1,7 +1,6 @@
 //! Reads map files (`/tmp/perf-PID.map`), in which an interpreter lists the code that it generated.
 //!
-//! Every user may make a file of this name. So it must be a regular file, not too long, and belong
-//! to a trusted user.
+//! Every user may make such a file. So it must be regular, not too long, and of a trusted user.
 
 use std::fs::{self, File};
 use std::io::{self, Read};

@@ -59,6 +59,7 @@ pub struct RawStack<'a> {
     pub stack: &'a [u8],
 }
 
+/// The addresses of a stack's frames, as far as they could be found.
 pub struct UnwoundStack {
     /// Addresses of the frames, the innermost first. Outer addresses are inside call instructions.
     pub addresses: Vec<u64>,

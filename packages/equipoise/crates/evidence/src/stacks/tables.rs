@@ -16,6 +16,7 @@ pub struct SymbolTables {
     files: HashMap<String, Table>,
 }
 
+/// The symbols of one file, sorted by address.
 #[derive(Debug, Default)]
 struct Table {
     /// ELF address of the first page.
@@ -74,8 +75,8 @@ impl Table {
                 })
             })
             .collect();
-        // If an address has several names, `find` returns the last name. So short names come last,
-        // and names without an underscore after all names with an underscore.
+        // If an address has several names, `find` returns the last. So names that begin with an
+        // underscore come first, and the shortest of the other names comes last.
         symbols.sort_by_key(|symbol| {
             let is_public = !symbol.name.starts_with('_');
             (symbol.address, is_public, Reverse(symbol.name.len()))

@@ -105,8 +105,8 @@ class ExperimentJudge(Judge):
 
 def attempts_of(terms: ExperimentPlan, judgement: Judgement) -> tuple[Attempt, ...]:
     """Return all attempts of an experiment; the attempts that can reach a cause share alpha."""
-    level = judgement.alpha / max(1, sum(attempt.is_reachable for attempt in terms.attempts))
-    return tuple(Attempt(attempt, level, judgement.primary_metric) for attempt in terms.attempts)
+    level = judgement.alpha / max(1, sum(planned.is_reachable for planned in terms.attempts))
+    return tuple(Attempt(planned, level, judgement.primary_metric) for planned in terms.attempts)
 
 
 def end_attempts(attempts: Iterable[Attempt], trial: Trial) -> bool:
@@ -185,8 +185,8 @@ def _status_of(attempt: Attempt) -> ComparisonStatus:
     return ComparisonStatus(
         f"with {attempt.planned.intervention}",
         attempt.effect.outcome,
-        None,
-        (None, None),
+        ratio=None,
+        ratio_ci=(None, None),
         blocks=len(attempt.blocks),
         closes=closed_part,
     )

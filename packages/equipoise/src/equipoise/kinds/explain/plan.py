@@ -56,7 +56,7 @@ class OpenGap(Struct, frozen=True):
     longest_s: float = 0.0
     """Seconds of the longest trial of the two conditions."""
     ratio: float | None = None
-    """Value of `Gap.ratio_nearest_to_1`."""
+    """Ratio of the gap, or the end of its interval if that is nearer to 1."""
 
     @property
     def conditions(self) -> tuple[Condition, Condition]:
@@ -98,9 +98,9 @@ def check_names(gap: OpenGap, request: ExperimentRequest, site: Site) -> None:
                 f"{ONLY_OPTION} {name}: there is no such intervention for these two conditions",
                 hint=f"name one or more of {', '.join(offered_names)}",
             )
-    names = Counter({*(request.only or offered_names)})
-    names.update(intervention.name for intervention in request.user_interventions)
-    name, count = names.most_common(1)[0]
+    name_counts = Counter({*(request.only or offered_names)})
+    name_counts.update(intervention.name for intervention in request.user_interventions)
+    name, count = name_counts.most_common(1)[0]
     if count > 1:
         raise UnusableInput(
             f"two interventions are called {name}",
@@ -180,10 +180,10 @@ def _with_expected_changes(
     plan: Plan, interventions: Sequence[Intervention], gap: OpenGap, observe: Observe
 ) -> list[Intervention]:
     """Return the interventions, with the expected changes of all attempts in the plan."""
-    attempts = {attempt.intervention: attempt for attempt in experiment_of(plan).attempts}
+    attempt_by_name = {attempt.intervention: attempt for attempt in experiment_of(plan).attempts}
     checked = list(interventions)
     for index, intervention in enumerate(checked):
-        attempt = attempts.get(intervention.name)
+        attempt = attempt_by_name.get(intervention.name)
         if attempt is not None and intervention.expected is None:
             expected = expected_changes(
                 plan, attempt, intervention.changes, gap.known_evidence, observe
@@ -265,10 +265,11 @@ def _conditions_and_attempts(
     }
     max_seconds = max(seconds.values())
     for intervention in interventions:
-        without_change, level = (BASELINE, CANDIDATE), intervention.name.replace("_", " ")
+        level, without_change = intervention.name.replace("_", " "), (BASELINE, CANDIDATE)
         if intervention.sham is not None:
             without_change = add_altered_conditions(f"a sham of {level}", intervention.sham)
-        with_change = add_altered_conditions(level, intervention.alter)
+        baseline_without, candidate_without = without_change
+        baseline_with, candidate_with = add_altered_conditions(level, intervention.alter)
         # The user's own interventions have the weight of the largest cause.
         weight = seconds[intervention.name] if intervention.causes else max_seconds
         attempts.append(
@@ -276,10 +277,10 @@ def _conditions_and_attempts(
                 intervention=intervention.name,
                 words=intervention.summary,
                 causes=_tested_causes(gap, intervention),
-                baseline_with=with_change[0],
-                candidate_with=with_change[1],
-                baseline_without=without_change[0],
-                candidate_without=without_change[1],
+                baseline_with=baseline_with,
+                candidate_with=candidate_with,
+                baseline_without=baseline_without,
+                candidate_without=candidate_without,
                 weight=weight if max_seconds > 0.0 else 1.0,
                 advice=intervention.advice,
                 only_confirms=intervention.only_confirms,

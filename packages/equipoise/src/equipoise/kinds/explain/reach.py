@@ -59,10 +59,10 @@ Observe = Callable[[Plan, EvidenceRun], Observation | None]
 TRIAL_COUNTS: Mapping[str, tuple[Callable[[Accounting], float | None], str]] = MappingProxyType(
     {
         "page_faults": (
-            lambda accounting: (
+            lambda counts: (
                 None
-                if accounting.minor_faults is None
-                else accounting.minor_faults + (accounting.major_faults or 0)
+                if counts.minor_faults is None
+                else counts.minor_faults + (counts.major_faults or 0)
             ),
             "page faults happened",
         ),
@@ -158,9 +158,10 @@ def unchanged_count_sentence(
     conditions = (attempt.candidate_without, attempt.baseline_without, attempt.candidate_with)
     if slower == "baseline":
         conditions = (attempt.baseline_without, attempt.candidate_without, attempt.baseline_with)
+    *_, changed_condition = conditions
     count_of, event = TRIAL_COUNTS[name]
     blocks_of_attempt = [
-        block for block in blocks if any(trial.condition == conditions[-1] for trial in block)
+        block for block in blocks if any(trial.condition == changed_condition for trial in block)
     ]
     trials = itertools.chain.from_iterable(blocks_of_attempt)
     counts = [(trial.condition, count_of(trial.accounting)) for trial in trials]

@@ -237,8 +237,8 @@ def refuse_copies_that_differ(
 ) -> None:
     """Raise `UnusableInput` if copies of the functions have other ratios than the originals.
 
-    The functions have no setup. There is no check if a call in this process could change the
-    caller's data, or takes long.
+    A setup would make the data in each process, so the functions must not have a setup. There is
+    no check if a call in this process could change the caller's data, or takes long.
     """
     if not _can_check(benchmarks, results):
         return
@@ -249,12 +249,13 @@ def refuse_copies_that_differ(
     if ratios_before is None or ratios_after is None or ratios_of_copies is None:
         return
     for index in range(1, len(benchmarks)):
-        ratios = [process_ratios[index] for process_ratios in ratios_of_copies]
+        copy_ratios = [process_ratios[index] for process_ratios in ratios_of_copies]
         local_ratios = (ratios_before[index], ratios_after[index])
-        is_higher = min(ratios) > MAX_RATIO_FACTOR * max(local_ratios)
-        is_lower = MAX_RATIO_FACTOR * max(ratios) < min(local_ratios)
+        is_higher = min(copy_ratios) > MAX_RATIO_FACTOR * max(local_ratios)
+        is_lower = MAX_RATIO_FACTOR * max(copy_ratios) < min(local_ratios)
         if is_higher or is_lower:
-            local_ratio, copy_ratio = statistics.median(local_ratios), statistics.median(ratios)
+            local_ratio = statistics.median(local_ratios)
+            copy_ratio = statistics.median(copy_ratios)
             raise UnusableInput(
                 "fresh processes get copies of your data, and the copies change the result: "
                 f"{benchmarks[index].name} takes {local_ratio:.2f} times the time of "
@@ -313,10 +314,10 @@ def _ratios_of_copies(
     keys = [(_COPIES_PHASE, number) for number in range(min(COPY_PROCESSES, MAX_WAITING_PROCESSES))]
     ratios = []
     with process_pool(
-        benchmarks, lambda _: environment, lambda key: keys[key[1] :], timeout_s
+        benchmarks, lambda _: environment, lambda key: keys[keys.index(key) :], timeout_s
     ) as pool:
-        for key in keys:
-            order = indexes if key[1] % 2 else indexes[::-1]
+        for number, key in enumerate(keys):
+            order = indexes if number % 2 else indexes[::-1]
             instructions = {
                 "definitions": order,
                 "rounds": [order if index % 2 else order[::-1] for index in range(rounds + 1)],

@@ -26,6 +26,7 @@ CODE_FILE = "<code>"
 _FUNCTION_NAME = "_equipoise_function"
 _SETUP_NAME = "_equipoise_setup"
 _ARGUMENT_NAME = "_equipoise_argument"
+"""Names in the timing loop, which differ from all names in the user's code."""
 _LOOP_SOURCE = """
 def _equipoise_loop(_equipoise_clock, _equipoise_function, _equipoise_setup):
     _equipoise_calls = yield

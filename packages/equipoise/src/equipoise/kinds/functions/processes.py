@@ -29,9 +29,11 @@ from equipoise.measure.leftovers import clear_leftovers
 from equipoise.measure.scratch import scratch_folder
 
 WORKER = Path(__file__).with_name("worker.py")
+"""Program that each fresh process runs."""
 MAX_WAITING_PROCESSES = 8
 """Largest number of processes that wait at the same time; each has a copy of the data."""
 _POLL_S = 0.05
+"""Seconds after which an ended process is noticed while it should become ready."""
 _INSTRUCTIONS, _ANSWER, _RUNNING = ".instructions", ".answer", ".running"
 """Suffixes of a process's files: instructions, answer, and index of the running function."""
 
@@ -162,15 +164,15 @@ class ProcessPool(Struct):
                 self._start_count += 1
                 base_path = self.scratch / f"function-{self._start_count}"
                 instructions_file = base_path.with_suffix(_INSTRUCTIONS)
-                ready = base_path.with_suffix(".ready")
+                ready_fifo = base_path.with_suffix(".ready")
                 os.mkfifo(instructions_file, 0o600)
-                os.mkfifo(ready, 0o600)
-                stack.callback(ready.unlink)
-                ready_descriptor = os.open(ready, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+                os.mkfifo(ready_fifo, 0o600)
+                stack.callback(ready_fifo.unlink)
+                ready_descriptor = os.open(ready_fifo, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
                 stack.callback(os.close, ready_descriptor)
                 launcher = self._idle_or_new_launcher()
                 output_files = (base_path.with_suffix(suffix) for suffix in (_ANSWER, _RUNNING))
-                files = (self.request_file, ready, instructions_file, *output_files)
+                files = (self.request_file, ready_fifo, instructions_file, *output_files)
                 # The timeout includes the time in which the processes before this one are measured.
                 launcher.begin(self._launch_request(key, files, process_count * self.timeout_s))
                 # Open for reading and writing, so that opening does not wait for a reader.

@@ -1,9 +1,9 @@
 """A block of a campaign of functions: one fresh process, and a trial for each function.
 
 A batch is a number of calls that are timed together. In each round the process runs one batch of
-every function, so a change of the machine affects all functions. The coin draws the position of
-each function in the block. The order of the positions in each round, and the order of the
-definitions, are drawn separately. A process yields one number for each function.
+every function, so a change of the machine affects all functions. The coin draws three orders
+separately: the order of the functions in the block, in each round, and of their definitions. A
+process yields one number for each function.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class FunctionRunner(Struct):
         """Yield the trial of each function, from the answer of the process that ran all of them."""
         report, content = answer.report, answer.content or {}
         batches = content.get("batches")
-        kind, failure_text = failure_of(report, self.plan.measure.timeout_s)
+        end_kind, failure_text = failure_of(report, self.plan.measure.timeout_s)
         process_accounting = accounting_of(report)
         accounting = replace(
             process_accounting,
@@ -120,7 +120,7 @@ class FunctionRunner(Struct):
             if batches is None and content.get("failed", answer.running_index) in (None, condition):
                 failure = failure_text or "its process ended early"
                 # The functions share the process, so a timeout is a failure and ends the campaign.
-                failure_kind = kind if kind not in (None, "timed out") else "failed"
+                failure_kind = end_kind if end_kind not in (None, "timed out") else "failed"
                 if "failed" in content:
                     failure, failure_kind = f"{content['stage']}: {content['text']}", "failed"
             trial = Trial(
@@ -154,8 +154,9 @@ def instructions_of_block(plan: Plan, draw: Draw) -> dict[str, Any]:
     position_count = len(draw.order)
 
     def drawn_order(purpose: str) -> list[int]:
-        order = draw_order(plan.seed, f"{purpose} of {draw.phase}", draw.block, position_count)
-        return [draw.order[position] for position in order]
+        label = f"{purpose} of {draw.phase}"
+        positions = draw_order(plan.seed, label, draw.block, position_count)
+        return [draw.order[position] for position in positions]
 
     rounds = WARMUP_BATCHES + functions_of(plan).rounds
     return {

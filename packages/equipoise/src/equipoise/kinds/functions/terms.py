@@ -33,8 +33,7 @@ class FunctionsPlan(Struct, Terms, frozen=True, tag_field=TAG, tag="functions"):
     rounds: int
     """Number of analysed batches of each function in a process."""
     fresh_calls: bool
-    """Whether the data is made again, untimed, before each call; if not, only once in each
-    process."""
+    """Whether the data is made again, untimed, before each call, not only in each process."""
     setup: str | None
     """Code of the setup, or the name of its function; ``None`` without a setup."""
     digests: tuple[str, ...]

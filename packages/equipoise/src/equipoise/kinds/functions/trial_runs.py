@@ -62,13 +62,11 @@ def trial_run_results(
     keys = [(_TRIAL_RUN_PHASE, index) for index in range(len(benchmarks))]
     environment = base_environment(own_environment())
     with process_pool(
-        benchmarks, lambda _: environment, lambda key: keys[key[1] :], timeout_s
+        benchmarks, lambda _: environment, lambda key: keys[keys.index(key) :], timeout_s
     ) as pool:
         return tuple(
-            _result_of_answer(
-                benchmark, benchmarks, pool.run(key, {"trial_run": key[1]}), timeout_s
-            )
-            for key, benchmark in zip(keys, benchmarks, strict=True)
+            _result_of_answer(benchmark, benchmarks, pool.run(key, {"trial_run": index}), timeout_s)
+            for index, (key, benchmark) in enumerate(zip(keys, benchmarks, strict=True))
         )
 
 

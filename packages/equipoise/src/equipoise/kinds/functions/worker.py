@@ -133,7 +133,7 @@ class Timer:
 
 
 def main(
-    request_file: str, ready: str, instructions_file: str, answer_file: str, running_file: str
+    request_file: str, ready_fifo: str, instructions_file: str, answer_file: str, running_file: str
 ) -> None:
     """Import the modules, wait for the instructions, follow them and write the answer."""
     with open(request_file, "rb") as stream:
@@ -141,7 +141,7 @@ def main(
     sys.path[:] = request["path"]
     sys.argv[:] = [""]
     _import_all(request["modules"])
-    with open(ready, "wb", buffering=0) as stream:
+    with open(ready_fifo, "wb", buffering=0) as stream:
         stream.write(b"r")
     with open(instructions_file, "rb") as stream:
         instructions = marshal.load(stream)

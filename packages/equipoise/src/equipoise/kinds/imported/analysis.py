@@ -95,8 +95,8 @@ def _sample_comparison(
 ) -> SampleComparison:
     """Compare two conditions, within blocks if possible; ``costs`` are by condition and block."""
     baseline, candidate = (costs.get(condition, {}) for condition in contrast.pair)
-    judgement, names = plan.judgement, plan.names_of(contrast)
-    metric, level = judgement.primary_metric, judgement.alpha
+    baseline_name, candidate_name = plan.names_of(contrast)
+    metric, level = plan.judgement.primary_metric, plan.judgement.alpha
     is_paired = source.order == IN_BLOCKS
     if is_paired:
         paired_blocks = [
@@ -112,21 +112,21 @@ def _sample_comparison(
         np.fromiter(itertools.chain.from_iterable(costs_by_block.values()), np.float64)
         for costs_by_block in (baseline, candidate)
     )
-    sample = sample_ratio(baseline_costs, candidate_costs, paired=is_paired, level=level)
+    estimate = sample_ratio(baseline_costs, candidate_costs, paired=is_paired, level=level)
     return SampleComparison(
-        baseline=names[0],
-        candidate=names[1],
+        baseline=baseline_name,
+        candidate=candidate_name,
         metric=metric,
         method="paired" if is_paired else "Welch",
         estimand=ESTIMAND,
-        ratio=sample.ratio,
-        ratio_ci=sample.ratio_ci,
-        unknown=sample.unknown,
+        ratio=estimate.ratio,
+        ratio_ci=estimate.ratio_ci,
+        unknown=estimate.unknown,
         level=level,
         baseline_trials=len(baseline_costs),
         candidate_trials=len(candidate_costs),
         scope=_scope(len(baseline_costs), len(candidate_costs), paired=is_paired),
-        summary=_summary(names[1], names[0], metric, sample),
+        summary=_summary(candidate_name, baseline_name, metric, estimate),
         stratum=contrast.stratum,
     )
 
@@ -142,13 +142,13 @@ def _scope(baseline_count: int, candidate_count: int, *, paired: bool) -> str:
     )
 
 
-def _summary(candidate: str, baseline: str, metric: str, sample: SampleRatio) -> str:
-    if sample.ratio is None:
-        return f"{candidate} against {baseline}: no ratio of {metric}, because {sample.unknown}."
-    clause = ratio_clause(metric, baseline, candidate, sample.ratio)
-    low, high = sample.ratio_ci
+def _summary(candidate: str, baseline: str, metric: str, estimate: SampleRatio) -> str:
+    if estimate.ratio is None:
+        return f"{candidate} against {baseline}: no ratio of {metric}, because {estimate.unknown}."
+    clause = ratio_clause(metric, baseline, candidate, estimate.ratio)
+    low, high = estimate.ratio_ci
     if low is None or high is None:
-        return f"{clause}; {sample.unknown}."
+        return f"{clause}; {estimate.unknown}."
     if low <= 1.0 <= high:
         return f"{clause}, but the interval also allows for no difference."
     return f"{clause} in these trials; other changes between them are not ruled out."

@@ -43,6 +43,7 @@ MAX_ARGUMENT_BYTES = 2**17
 _IMPORTED_COSTS = ("wall_s", "user_s", "sys_s", "max_rss_bytes")
 """Fields of `Accounting` that a file may have."""
 _INTEGER_COSTS = frozenset({"max_rss_bytes"})
+"""Costs that the ledger stores as integers."""
 _MAX_INTEGER = 2.0**63
 """Upper bound of the integers in the ledger."""
 _UNAVAILABLE_COUNTS = (
@@ -55,12 +56,12 @@ _UNAVAILABLE_COUNTS = (
 
 
 class SourceReading(Struct, frozen=True):
-    """One file and its content."""
+    """One file of another tool, and the content that `equipoise.interop` has read."""
 
     file: str
     """Name of the file, as the user typed it."""
     label: str | None
-    """Name that the user gave to the condition in the file."""
+    """Name that the user gave to the condition in the file; ``None`` without a name."""
     format: str
     reading: Reading
 
@@ -83,10 +84,10 @@ def assemble(
 ) -> RunRecord:
     """Return one run with the trials of all files; the ledger adds its id and its end.
 
-    Files without labels add trials to the benchmarks that they have in common. Files with labels
-    are levels of the factor ``file``. The names of the files are relative to ``folder``. ``now``,
-    in seconds since the epoch, becomes the start of each trial. If ``baseline`` names a condition,
-    all other conditions are compared with this condition.
+    With labels, each file is a level of the factor ``file``. Without labels, each benchmark gets
+    its trials from all files. The names of the files are relative to ``folder``. ``now``, in
+    seconds since the epoch, becomes the start of each trial. If ``baseline`` names a condition, all
+    other conditions are compared with this condition.
 
     Raise `UnusableInput` if the files compare different metrics or have too many values, or a value
     is not finite.
@@ -121,6 +122,7 @@ def assemble(
             or None,
             files=tuple(source.file for source in readings),
             order=_order_in_time(entries),
+            # Iterations in an unknown order are not a series in time.
             no_series=tuple(
                 dict.fromkeys(
                     chain.from_iterable(source.reading.unordered_metrics for source in readings)
@@ -144,9 +146,9 @@ def _conditions_and_blocks(
 ) -> tuple[tuple[Condition, ...], list[_ProcessInBlock]]:
     """Return the conditions, and all processes by block. A file without blocks is one block."""
     has_labels = any(source.label is not None for source in readings)
-    # If benchmarks are compared with each other, each benchmark is a condition without levels.
+    # The benchmark is a level of the condition, unless the benchmarks are compared with each other.
     benchmarks_are_levels = has_labels or readings[0].reading.compared_factor != BENCHMARK
-    indexes: dict[tuple[str, tuple[tuple[str, str], ...]], int] = {}
+    index_by_key: dict[tuple[str, tuple[tuple[str, str], ...]], int] = {}
     entries: list[_ProcessInBlock] = []
     for source in readings:
         file_processes: list[tuple[Process, int]] = []
@@ -156,7 +158,7 @@ def _conditions_and_blocks(
             if has_labels:
                 levels[FILE_FACTOR] = source.label or source.file
             key = (process.benchmark, tuple(levels.items()))
-            file_processes.append((process, indexes.setdefault(key, len(indexes))))
+            file_processes.append((process, index_by_key.setdefault(key, len(index_by_key))))
         if all(process.order is not None for process, _ in file_processes):
             file_processes.sort(key=lambda item: item[0].order or 0.0)
         first_block = 1 + max((entry.block for entry in entries), default=0)
@@ -164,10 +166,10 @@ def _conditions_and_blocks(
         for process, condition in file_processes:
             block = blocks.setdefault(process.block, first_block + len(blocks))
             entries.append(_ProcessInBlock(process, block, condition))
-    names = _condition_names([(benchmark, dict(levels)) for benchmark, levels in indexes])
+    names = _condition_names([(benchmark, dict(levels)) for benchmark, levels in index_by_key])
     conditions = tuple(
         Condition(name=name, command=(benchmark,), levels=dict(levels))
-        for name, (benchmark, levels) in zip(names, indexes, strict=True)
+        for name, (benchmark, levels) in zip(names, index_by_key, strict=True)
     )
     # As in every campaign, the trials of a block are next to each other in the ledger.
     return conditions, sorted(entries, key=lambda entry: entry.block)
@@ -185,8 +187,8 @@ def _condition_names(conditions: Sequence[tuple[str, dict[str, str]]]) -> list[s
     names: list[str] = []
     counts: Counter[str] = Counter()
     for benchmark, levels in conditions:
-        texts = [levels[factor] for factor in varying if factor in levels and BENCHMARK in levels]
-        name = ", ".join(texts if texts and is_one_benchmark else [benchmark, *texts])
+        parts = [levels[factor] for factor in varying if factor in levels and BENCHMARK in levels]
+        name = ", ".join(parts if parts and is_one_benchmark else [benchmark, *parts])
         counts[name] += 1
         names.append(name if counts[name] == 1 else f"{name} ({counts[name]})")
     return names
@@ -337,6 +339,7 @@ def _import_warnings(
 
 
 MAX_LISTED_NAMES = 5
+"""Largest number of conditions that a hint names."""
 
 
 def contrasts_between_levels(

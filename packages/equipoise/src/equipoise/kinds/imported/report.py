@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from equipoise.report.builders.result import CampaignReport
 
 _MAX_ROWS = 60
+"""Largest number of comparisons in the terminal's table."""
 
 
 class ImportedReport(ReportKind):
@@ -89,6 +90,7 @@ class ImportedReport(ReportKind):
 
 
 def _comparison_row(comparison: SampleComparison) -> Mapping[str, str]:
+    """Return the cells by heading; ``:name`` and ``:number`` are kinds of columns."""
     ratio, interval = sample_effect(comparison, UNKNOWN, f"none: {comparison.unknown or ''}")
     return {
         "imported:name": comparison.candidate,

@@ -33,6 +33,7 @@ _BLAS_SETTINGS = frozenset(
     f"environment {name}"
     for name in ("OPENBLAS_CORETYPE", "BLIS_ARCH_TYPE", "MKL_ENABLE_INSTRUCTIONS", "MKL_CBWR")
 )
+"""Names of the settings that choose a library's kernels."""
 
 
 def more_time_in_function(unclaimed: UnclaimedTime) -> Iterator[Cause]:
@@ -61,7 +62,7 @@ def more_time_in_function(unclaimed: UnclaimedTime) -> Iterator[Cause]:
 def more_time_in_python_function(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     """Find a Python function that takes longer together with its callees.
 
-    The cause also claims the extra time of native functions, as in the interpreter.
+    The cause also claims the extra time of native functions, such as those of the interpreter.
     """
     difference = unclaimed.difference
     increases = {

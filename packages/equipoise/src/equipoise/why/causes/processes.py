@@ -33,6 +33,7 @@ _CHILD_WAITS = ("wait4", "kernel_wait4", "waitid", "kernel_waitid")
 """Calls that wait for children; some kernels show the functions ``kernel_…`` instead."""
 
 _MIN_FORK_SLOWDOWN = 2.0
+"""Smallest ratio of the times of one fork in the two conditions."""
 _MAX_FORKS_RATIO = 2.0
 """Largest ratio of the numbers of forks. With a larger ratio, the number itself is the cause."""
 
@@ -51,6 +52,7 @@ _MAX_SMALL_PROCESS_S = 0.01
 """Longest time of a small process on a processor."""
 
 _MIN_PROCESSES_RATIO = 2.0
+"""Smallest ratio of the numbers of processes that counts as many more."""
 
 _MAX_WORK_DIFFERENCE = 0.25
 """Largest relative difference between amounts of work that count as equal."""
@@ -151,6 +153,7 @@ _MIN_EXTRA_WAITS = 10.0
 _MIN_CALLER_SHARE = 0.1
 """Smallest share of the time at locks at which the summary names a caller."""
 _MAX_CALLERS = 3
+"""Largest number of callers in the summary."""
 
 
 def lock_waits(unclaimed: UnclaimedTime) -> Iterator[Cause]:

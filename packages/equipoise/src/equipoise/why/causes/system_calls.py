@@ -44,6 +44,7 @@ _PATH_OPENS = ("openat", "openat2", "open", "execve")
 
 _NOT_FOUND_ERRORS = ("ENOENT", "ENOTDIR")
 _MAJORITY_SHARE = 0.5
+"""Smallest share of failures among the extra calls, if most of them fail."""
 
 
 def sync_per_record(unclaimed: UnclaimedTime) -> Iterator[Cause]:

@@ -35,6 +35,7 @@ from equipoise.why.evidence.observer import Function
 
 POLL_CALLS = ("poll", "ppoll", "select", "pselect6", "epoll_wait", "epoll_pwait", "epoll_pwait2")
 PAGE_FAULT = "page_fault"
+"""Name of a page fault among the kernel entry points."""
 NOT_ON_DISK = ("pipe", "socket")
 """Beginnings of the names of files that are not on a disk."""
 
@@ -245,7 +246,7 @@ _NO_NAME_PREFIX = "("
 _STARTUP_FUNCTIONS = frozenset(
     {"_start", "__libc_start_main", "__libc_start_call_main", "<module>", "clone3"}
 )
-"""Functions from which every program is called."""
+"""Functions that start every program, and call its own functions."""
 
 
 def most_increased_call(difference: Difference, names: Iterable[str]) -> str | None:

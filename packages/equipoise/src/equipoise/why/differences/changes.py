@@ -128,7 +128,7 @@ class SizeClassChange(Struct, frozen=True):
     """Lifetime within which nine in ten blocks were freed, in the condition with more blocks;
     ``None`` if fewer were freed, or if lifetimes are unknown."""
     typical_share: float = 0.0
-    """Smallest possible share of the typical size, in the condition with more blocks."""
+    """Lower bound of the share of blocks with the typical size, in the same condition."""
 
 
 class AllocationsChange(Struct, frozen=True):
@@ -136,7 +136,7 @@ class AllocationsChange(Struct, frozen=True):
 
     count: Change
     classes: tuple[SizeClassChange, ...]
-    """Size classes, sorted by the larger number of blocks in either condition."""
+    """Size classes, those with the most blocks in either condition first."""
     by_function: Mapping[Function, Change]
     """Estimated bytes by the innermost function outside the allocator."""
 
@@ -202,6 +202,7 @@ class Difference(Struct, frozen=True):
 
 Key = TypeVar("Key")
 ChangeFunction = Callable[[Runs[float], Side], Change]
+"""Function of the values of both conditions, and of the slower condition."""
 
 
 def is_increase(change: Change | None) -> bool:
@@ -211,9 +212,9 @@ def is_increase(change: Change | None) -> bool:
 
 def _compute_change(runs: Runs[float], slower: Side, *, paired: bool, is_count: bool) -> Change:
     baseline, candidate = np.array(runs.baseline, float), np.array(runs.candidate, float)
-    difference = sample_difference(baseline, candidate, paired=paired, level=LEVEL)
-    extra, (low, high) = difference.difference, difference.difference_ci
-    if is_count and difference.unknown == NO_SPREAD:
+    estimate = sample_difference(baseline, candidate, paired=paired, level=LEVEL)
+    extra, (low, high) = estimate.difference, estimate.difference_ci
+    if is_count and estimate.unknown == NO_SPREAD:
         low = high = extra
     if slower == "baseline":
         extra = -extra

@@ -53,6 +53,7 @@ ACCOUNTS = tuple(
 """Resources that the launcher counts in each trial: fields of `Accounting`."""
 _DIGITS = re.compile(r"\d+")
 _SETTING_OF_VARIABLE = {"LD_PRELOAD": "preload", "LD_LIBRARY_PATH": "library path"}
+"""Names of settings by variable; other variables are settings under their own names."""
 
 
 def difference_between(
@@ -212,16 +213,16 @@ def _account_changes(
 ) -> tuple[Mapping[str, Change], tuple[str, ...]]:
     """Return the changes of the resources that all trials have, and remarks about the others."""
     amounts = accountings.map(
-        lambda trial: {**{name: getattr(trial, name) for name in ACCOUNTS}, **trial.counters}
+        lambda usage: {**{name: getattr(usage, name) for name in ACCOUNTS}, **usage.counters}
     )
     changes: dict[str, Change] = {}
     unseen: list[str] = []
-    for name in dict.fromkeys(name for trial in amounts.all_runs for name in trial):
+    for name in dict.fromkeys(chain.from_iterable(amounts.all_runs)):
         change = _known_change(amounts, methodcaller("get", name), slower, paired_count_change)
         if change is not None:
             changes[name] = change
             continue
-        reasons = (trial.unknown[name] for trial in accountings.all_runs if name in trial.unknown)
+        reasons = (usage.unknown[name] for usage in accountings.all_runs if name in usage.unknown)
         unseen += [f"{name}: {reason}" for reason in dict.fromkeys(reasons)]
     return changes, tuple(unseen)
 

@@ -47,7 +47,7 @@ def locks_change(runs: Runs[SystemCalls], slower: Side) -> Mapping[str, LockChan
         return runs.map(lambda run: {lock.place: value_of(lock) for lock in run.locks})
 
     waits, seconds = by_lock(lambda lock: lock.waits), by_lock(lambda lock: lock.seconds)
-    count = changes_by_key(waits, slower, count_change)
+    wait_changes = changes_by_key(waits, slower, count_change)
 
     faster: Side = "baseline" if slower == "candidate" else "candidate"
 
@@ -56,7 +56,7 @@ def locks_change(runs: Runs[SystemCalls], slower: Side) -> Mapping[str, LockChan
         return min(wait_counts.runs_of(slower)) > max(wait_counts.runs_of(faster))
 
     return {
-        name: LockChange(count[name], change, has_more_in_each_run(name))
+        name: LockChange(wait_changes[name], change, has_more_in_each_run(name))
         for name, change in changes_by_key(seconds, slower, measure_change).items()
     }
 

@@ -42,8 +42,7 @@ from equipoise.why.evidence.sources import EvidenceSet, Runs, Side
 Key = TypeVar("Key")
 
 WHOLE_KERNEL = "kernel"
-"""Name for all kernel entry points if the kernel's frames are hidden, and for waits without a
-kernel frame."""
+"""Entry point of all kernel frames if they are hidden, and of waits without a kernel frame."""
 
 MIN_AGREEMENT, MAX_AGREEMENT = 0.8, 1.25
 """Usual range of the ratio of a profile's seconds to the trials' seconds on a processor."""
@@ -169,7 +168,7 @@ def call_paths(stacks: Stacks) -> tuple[CallPath, ...]:
 def weights(
     paths: Iterable[CallPath], keys: Callable[[CallPath], Iterable[Key]]
 ) -> Mapping[Key, float]:
-    """Return the sum of the weights of all paths with a key, by key."""
+    """Return for each key the sum of the weights of the paths that have the key."""
     sums: dict[Key, float] = defaultdict(float)
     for path in paths:
         # The order of a set would differ between processes, and so would the order of ties.
@@ -222,9 +221,10 @@ def draw_profiles(
             hint=f"run `equipoise why` with {option('sources')} profile; it reports why a profile "
             "is missing",
         )
+    baseline_name, candidate_name = names
     conditions = {
-        "baseline": _mean_profile(names[0], runs.baseline),
-        "candidate": _mean_profile(names[1], runs.candidate),
+        "baseline": _mean_profile(baseline_name, runs.baseline),
+        "candidate": _mean_profile(candidate_name, runs.candidate),
         "slower": slower,
     }
     with tempfile.TemporaryDirectory(prefix="equipoise-") as folder:

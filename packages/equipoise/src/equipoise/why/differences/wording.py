@@ -1,4 +1,4 @@
-"""The sentence that says where the extra time goes."""
+"""The sentence that says where the extra time of the slower condition (the gap) goes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ _PART_NAMES = {
     "waiting_s": "waiting",
     "queueing_s": "waiting for a processor",
 }
+"""Names of the parts of the wall time, by their keys in `Difference.split`."""
 _MEMORY_CALLS = frozenset({"mmap", "munmap", "mremap", "brk", "madvise"})
+"""System calls that get memory from the kernel, or give it back."""
 
 
 def where_the_time_goes(difference: Difference) -> str:
@@ -61,6 +63,7 @@ def where_the_time_goes(difference: Difference) -> str:
 
 
 def _parts_clause(difference: Difference) -> str:
+    """Return the clause with the percentages of the gap: user time, system time, waiting."""
     wall_time = difference.wall_time
     if not wall_time.is_certain:
         return f"whether the mean trial takes longer is uncertain ({duration(wall_time.extra)})"
@@ -104,7 +107,7 @@ def _growth_above_gap(difference: Difference, mentioned: Sequence[str]) -> str:
 
 def _increased_calls(difference: Difference) -> Mapping[str, CallsChange]:
     """Return the calls whose certain increase explains a part of the gap, most seconds first."""
-    # Sampled seconds do not include the cost of observing the call.
+    # Seconds from samples are better: seconds of observed calls include the cost of observing.
     seconds = {
         name: (change.seconds if change.waits else difference.entries.get(name, change.seconds))
         for name, change in difference.calls.items()
@@ -141,7 +144,7 @@ def _count_clauses(calls: Mapping[str, CallsChange], faults: Change | None) -> I
 
 
 def _describe_wait(wait: Wait) -> str:
-    """Return the name of a wait. A function with the name of the entry point is left out."""
+    """Return "waits in ENTRY POINT", with the function that waits if it has another name."""
     if wait.function is None or wait.function.name == wait.entry:
         return f"waits in {wait.entry}"
     return f"waits of {_describe_function(wait.function)} in {wait.entry}"
@@ -168,8 +171,8 @@ def _certain_increases(
 ) -> list[tuple[Key, Change]]:
     """Return the certain changes that explain a part of the gap, in their order."""
     min_extra_s = _min_extra_s(difference)
-    certain = (item for item in changes.items() if item[1].is_certain)
-    return [item for item in certain if item[1].extra >= min_extra_s][:MAX_LISTED_ITEMS]
+    large = ((key, change) for key, change in changes.items() if change.extra >= min_extra_s)
+    return [(key, change) for key, change in large if change.is_certain][:MAX_LISTED_ITEMS]
 
 
 def _allocation_clause(difference: Difference, *, is_about_memory: bool) -> str | None:

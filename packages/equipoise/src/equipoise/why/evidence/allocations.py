@@ -77,8 +77,7 @@ class Allocations(Struct, frozen=True):
     lifetime_bounds_s: tuple[float, ...]
     """Upper bounds on lifetimes; each bound is twice the bound before."""
     stacks: Stacks
-    """Stacks of sampled allocations. Weights are estimated bytes. The innermost frame of a stack is
-    the size of the block."""
+    """Sampled stacks; weights are estimated bytes. The innermost frame is the size of the block."""
     unseen: tuple[str, ...]
     """Sentences about what could not be seen."""
 

@@ -181,8 +181,11 @@ KERNEL_IS_HIDDEN = "the kernel's own time and stacks"
 """Beginning of the observer's remark that it may not observe the kernel."""
 
 FunctionKind = Literal["user", "inlined", "python", "told", "kernel", "size", "unknown"]
+"""Origin of a function's name (`Function`)."""
 SampledSource = Literal["profile", "page_faults", "waits"]
+"""Name of a source that samples stacks."""
 _OBSERVER_COMMANDS = {"profile": "profile", "page_faults": "faults", "waits": "waits"}
+"""First argument of the observer, by source."""
 
 
 class Function(Struct, frozen=True):

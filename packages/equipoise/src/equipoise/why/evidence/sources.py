@@ -1,7 +1,7 @@
 """List the sources, and decode their evidence about one pair of conditions.
 
-A source is a tool that observes a run, such as a profiler. A series is the observations of one
-execution of `equipoise why`; all are about one pair of conditions. Their positions count from 0.
+A source is a tool that observes a run, such as a profiler. A series consists of the observations of
+one execution of `equipoise why`, about one pair of conditions. Their positions count from 0.
 """
 
 from __future__ import annotations

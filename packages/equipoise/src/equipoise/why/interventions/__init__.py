@@ -7,5 +7,5 @@ A new intervention needs an entry in the file of its subject, and a row in docs/
 - ``memory.py``: allocators, glibc's settings (tunables), huge pages, memory given back
 - ``files.py``: buffers, syncs, standard output, the page cache
 - ``runtime.py``: threads, CPUs, sleeps, hash seeds, the size of the environment, addresses
-- ``blas.py``: another BLAS library, or another processor setting of a library
+- ``blas.py``: another BLAS library, or another type of processor that a library computes for
 """

@@ -21,6 +21,7 @@ from equipoise.why.interventions.intervention import (
 )
 
 PLACEHOLDER = "{command}"
+"""Text in a command or an advice that stands for the condition's own command."""
 _TRY_HINT = "choose a NAME and write --try 'decay:MALLOC_CONF=dirty_decay_ms:-1', for example"
 _TRY_COMMAND_HINT = "choose a NAME and write --try-command 'near=numactl --localalloc', for example"
 

@@ -1,4 +1,8 @@
-"""Interventions in files: syncs, buffers, standard output, the page cache."""
+"""Interventions in files: syncs, buffers, standard output, the page cache.
+
+`preload_intervention` makes the change in a preloaded library, which replaces functions of libc.
+``intervention.py`` explains ``only_confirms`` and ``changes``, the fields of an `Intervention`.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +38,7 @@ def file_interventions(case: Case) -> tuple[Intervention, ...]:
     """Return the interventions in files."""
 
     def buffered_python(condition: Condition) -> Condition:
-        # Python has its own buffers; an empty value has the same effect as an unset variable.
+        # Python buffers its output if this variable is empty or unset.
         is_set = variable_value(condition, _UNBUFFERED_PYTHON, case.site)
         return with_variables(condition, {_UNBUFFERED_PYTHON: ""} if is_set else {})
 
@@ -69,7 +73,7 @@ def file_interventions(case: Case) -> tuple[Intervention, ...]:
             name="output_to_file",
             summary="sending the output to a file",
             causes=_WRITE_CAUSES,
-            # The launcher's file has no name, so the kernel removes it at the end.
+            # "count" is a file of the launcher without a name: the kernel removes it at the end.
             alter=_output_to(Output("count"), case),
             only_confirms=True,
             changes="the file",

@@ -80,7 +80,7 @@ class Case(Struct, frozen=True):
     """The plan's standard output, for a condition without an output of its own."""
     host: Host = field(default_factory=Host)
     ratio: float | None = None
-    """Value of `Gap.ratio_nearest_to_1`."""
+    """Ratio of the gap, or the end of its interval if that is nearer to 1."""
 
     def evidence_names(self, causes: frozenset[str], key: str) -> Iterator[str]:
         """Yield the names in the evidence of these causes, such as each ``file`` or ``lock``."""

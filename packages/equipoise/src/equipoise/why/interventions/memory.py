@@ -116,13 +116,13 @@ def other_allocators(case: Case) -> tuple[Intervention, ...]:
 
 def _allocator_intervention(allocator: Level, case: Case) -> Intervention:
     """Return the intervention that preloads an allocator instead of other preloaded allocators."""
-    (name,) = allocator.preload
-    path = case.site.find_library(name)
-    library = path or name
+    (file_name,) = allocator.preload
+    path = case.site.find_library(file_name)
+    library = path or file_name
 
     def alter(condition: Condition) -> Condition:
-        file_names = [os.path.basename(file) for file in preloaded_libraries(condition, case.site)]
-        if name in file_names and len(_ALLOCATOR_LIBRARIES.intersection(file_names)) == 1:
+        preloads = [os.path.basename(file) for file in preloaded_libraries(condition, case.site)]
+        if file_name in preloads and len(_ALLOCATOR_LIBRARIES.intersection(preloads)) == 1:
             return condition
         return with_preload(condition, library, case.site, instead_of=_ALLOCATOR_LIBRARIES)
 
@@ -133,7 +133,7 @@ def _allocator_intervention(allocator: Level, case: Case) -> Intervention:
         alter=alter,
         impossible_because=preload_obstacle(
             path,
-            allocator.package or name,
+            allocator.package or file_name,
             f"apt install {allocator.package}" if allocator.package else "run `make build`",
         ),
         # Users should not depend on Equipoise's own library.

@@ -20,13 +20,12 @@ THREAD_VARIABLES = tuple(
 )
 """Variables from which runtimes usually read the number of threads."""
 
-_TOO_FEW_THREADS = frozenset({"one_thread"})
-_TOO_MANY_THREADS = frozenset({"lock_waits", "memory_contention"})
+_FEW_THREADS_CAUSES = frozenset({"one_thread"})
+_MANY_THREADS_CAUSES = frozenset({"lock_waits", "memory_contention"})
 _FIXED_SEEDS = {name: value for seed in HASH_SEEDS for name, value in seed.environment.items()}
-_FUNCTION_CAUSE = frozenset({"more_time_in_function"})
+_FUNCTION_CAUSES = frozenset({"more_time_in_function"})
 _MAX_LAYOUT_RATIO = 1.5
-"""Largest ratio of times that the layout of memory makes (Mytkowicz et al. 2009, Curtsinger and
-Berger 2013)."""
+"""Largest ratio of times that layouts make (Mytkowicz et al. 2009, Curtsinger and Berger 2013)."""
 _FILLER_VARIABLE = "EQUIPOISE_EVEN"
 """Variable that makes the smaller environment as large as the other environment."""
 _POINTER_BYTES = 8
@@ -38,19 +37,19 @@ def runtime_interventions(case: Case) -> tuple[Intervention, ...]:
     # The first CPU often serves interrupts, so take the last.
     one_cpu = cpus[-1:]
     one_cpu_reason = None if len(cpus) > 1 else "only one CPU may be used: allow more with taskset"
-    sizes = [_stack_bytes(condition, case) for condition in case.conditions]
+    stack_sizes = [_stack_bytes(condition, case) for condition in case.conditions]
 
     def with_equal_size(condition: Condition) -> Condition:
-        if sizes[0] == sizes[1]:
+        if min(stack_sizes) == max(stack_sizes):
             return condition
-        missing_bytes = max(0, max(sizes) - _stack_bytes(condition, case))
+        missing_bytes = max(0, max(stack_sizes) - _stack_bytes(condition, case))
         return with_variables(condition, {_FILLER_VARIABLE: "x" * missing_bytes})
 
     return (
         Intervention(
             name="thread_per_cpu",
             summary="a thread for each CPU",
-            causes=_TOO_FEW_THREADS,
+            causes=_FEW_THREADS_CAUSES,
             alter=lambda condition: _with_threads(
                 condition, len(condition.measured_process.process.cpus or cpus)
             ),
@@ -62,7 +61,7 @@ def runtime_interventions(case: Case) -> tuple[Intervention, ...]:
         Intervention(
             name="single_thread",
             summary="a single thread",
-            causes=_TOO_MANY_THREADS,
+            causes=_MANY_THREADS_CAUSES,
             alter=lambda condition: _with_threads(condition, 1),
             changes="threads",
             only_confirms=True,
@@ -71,7 +70,7 @@ def runtime_interventions(case: Case) -> tuple[Intervention, ...]:
         Intervention(
             name="pinning",
             summary="pinning to one CPU",
-            causes=_TOO_MANY_THREADS | {"messages"},
+            causes=_MANY_THREADS_CAUSES | {"messages"},
             alter=lambda condition: with_process(condition, cpus=one_cpu),
             changes="CPUs",
             impossible_because=one_cpu_reason,
@@ -81,7 +80,7 @@ def runtime_interventions(case: Case) -> tuple[Intervention, ...]:
         Intervention(
             name="every_cpu",
             summary="letting it use every CPU",
-            causes=_TOO_FEW_THREADS,
+            causes=_FEW_THREADS_CAUSES,
             # A condition without a setting may use every CPU already.
             alter=lambda condition: (
                 condition
@@ -106,7 +105,7 @@ def runtime_interventions(case: Case) -> tuple[Intervention, ...]:
         Intervention(
             name="even_environment",
             summary="making both environments equally large",
-            causes=_FUNCTION_CAUSE,
+            causes=_FUNCTION_CAUSES,
             alter=with_equal_size,
             only_confirms=True,
             max_ratio=_MAX_LAYOUT_RATIO,
@@ -114,7 +113,7 @@ def runtime_interventions(case: Case) -> tuple[Intervention, ...]:
         Intervention(
             name="fixed_addresses",
             summary="fixing the addresses (ASLR off)",
-            causes=_FUNCTION_CAUSE,
+            causes=_FUNCTION_CAUSES,
             alter=lambda condition: with_process(condition, random_addresses=False),
             only_confirms=True,
             max_ratio=_MAX_LAYOUT_RATIO,
