@@ -46,6 +46,7 @@ _IDENTIFIER = re.compile(r"\b[^\W\d]\w*")
 _FILE_OR_HUNK = re.compile(
     r"^(?:--- a/|\+\+\+ b/)(?P<file>.*)|^@@ .*? @@.*(?:\n[ +\-\\].*)*", re.MULTILINE
 )
+"""The name of a file (group ``file``), or a whole hunk."""
 _TEXT_SUFFIXES = frozenset(
     {".json", ".lock", ".md", ".rst", ".toml", ".txt", ".xml", ".yaml", ".yml"}
 )
@@ -126,14 +127,13 @@ def _with_explained(
     if document.bisect is not None:
         return replace(document, bisect=replace(document.bisect, explained=explained))
     terms = bisection_of(plan)
-    process, searches = terms.command_of(contrast.candidate), list(document.bisects)
+    command, results = terms.command_of(contrast.candidate), list(document.bisects)
     for index, benchmark in enumerate(benchmarks_of(plan)):
-        search = searches[index]
-        culprits = {culprit.commit for culprit in search.every_culprit}
-        if benchmark.process == process and explained.commit in culprits:
-            searches[index] = replace(search, explained=explained)
+        culprits = {culprit.commit for culprit in results[index].every_culprit}
+        if benchmark.process == command and explained.commit in culprits:
+            results[index] = replace(results[index], explained=explained)
             break
-    return replace(document, bisects=tuple(searches))
+    return replace(document, bisects=tuple(results))
 
 
 def _explained_culprit(
