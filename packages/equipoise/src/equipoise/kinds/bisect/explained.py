@@ -213,8 +213,8 @@ def _hunks_naming(patch: str, functions: Sequence[str]) -> Iterator[DiffHunk]:
         for function in functions:
             find_name = re.compile(rf"\b{re.escape(_identifier(function))}\b").search
             for index, (file, lines) in enumerate(hunks):
-                searched = [line for line in lines if not (only_changed and line[:1] == " ")]
-                if index not in yielded_indices and any(map(find_name, searched)):
+                searched_lines = [line for line in lines if not (only_changed and line[:1] == " ")]
+                if index not in yielded_indices and any(map(find_name, searched_lines)):
                     yielded_indices.add(index)
                     yield DiffHunk(file, function, tuple(_shortened_lines(lines)))
 

@@ -66,7 +66,7 @@ class MeasuredStep(Struct, frozen=True):
     """Evidence that the step is larger than ``margin``, in the direction of the gap; at least
     k(k + 1)/alpha."""
     margin: float
-    """Size of a step, in log units, above which the bets look for a step."""
+    """Smallest size of a step, in log units, for which the bets look."""
     blocks: int
     """Number of blocks of the own pair."""
     ratio: float | None

@@ -243,6 +243,7 @@ def _property_effects(
     effects: list[PropertyEffect] = []
     for name in PROPERTIES:
         groups: dict[str, list[tuple[str, float]]] = defaultdict(list)
+        """Name and log ratio of each host, by the value of the property."""
         for host, ln_ratio in hosts_with_ratio:
             value = _property_text(name, host.environment.get(name))
             groups[value].append((host.host, ln_ratio))
