@@ -30,6 +30,7 @@ class Benchmark(Struct, frozen=True):
 
 
 _MAX_BYTES = 1 << 20
+"""Maximum size of a suite file."""
 _SUITE_HINT = (
     "write only the key build (a shell line) and the table [benchmarks], with a line "
     'NAME = "COMMAND" for each benchmark'
@@ -55,9 +56,9 @@ def read_suite(path: Path) -> Suite:
         suite = tomllib.loads(content.decode())
     except (ValueError, RecursionError) as error:
         raise UnusableInput(f"{path} is not TOML: {error}", hint=_SUITE_HINT) from error
-    unknown = sorted(suite.keys() - {"build", "benchmarks"})
-    if unknown:
-        raise UnusableInput(f"{path} has the unknown key {unknown[0]!r}", hint=_SUITE_HINT)
+    unknown_keys = sorted(suite.keys() - {"build", "benchmarks"})
+    if unknown_keys:
+        raise UnusableInput(f"{path} has the unknown key {unknown_keys[0]!r}", hint=_SUITE_HINT)
     build, benchmarks = suite.get("build"), suite.get("benchmarks")
     if build is not None and not isinstance(build, str):
         raise UnusableInput(f"{path}: the value of build is not a string", hint=_SUITE_HINT)
@@ -122,8 +123,8 @@ class SelectionOptions(Struct, frozen=True):
         """Return a command with the options to run one benchmark."""
         option_name = self.duration_option.partition("=")[0]
         has_duration = any(argument.startswith(option_name) for argument in command)
-        durations = () if has_duration else (self.duration_option,)
-        return (*command, *durations, self.option_for(name))
+        duration_options = () if has_duration else (self.duration_option,)
+        return (*command, *duration_options, self.option_for(name))
 
 
 class BenchmarkTool(Struct, frozen=True):

@@ -75,6 +75,7 @@ _SESSION_PREFIXES = ("SSH_", "XDG_", "VTE_", "KONSOLE_", "ITERM_", "TERM_") + (
 LIMIT_VARIABLE = "EQUIPOISE_BUILDS_GIB"
 """Variable that sets the limit of the cache, in GiB."""
 DEFAULT_GIB = 10.0
+"""Limit of the cache without this variable, in GiB."""
 _KEY_PATTERN = re.compile(f"[0-9a-f]{{{KEY_DIGITS}}}")
 _RECORD_NAME = "build.json"
 _TREE_FOLDER = "tree"

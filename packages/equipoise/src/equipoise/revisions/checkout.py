@@ -39,7 +39,7 @@ REVISION_FOLDERS = ("old", "new")
 _GITLINK = "160000"
 """Mode with which git lists a submodule."""
 _ENCODING_FILTERS = ("lfs", "git-crypt")
-"""Filters without which a file is encrypted (git-crypt), or only a pointer to a file (LFS)."""
+"""Filters that each checkout needs: without them, files stay encrypted, or pointers to files."""
 UNSHALLOW = (
     "in a shallow clone, first run `git fetch --unshallow` (GitHub: fetch-depth: 0, GitLab: "
     "GIT_DEPTH: 0)"
@@ -229,16 +229,16 @@ def _check_out_commit(source: Path, commit: str, tree: Path) -> None:
     label = f"{commit} of {source}"
     # Old versions of git lack this option, and use SHA-1.
     object_format = line_of(source, "rev-parse", "--show-object-format") or "sha1"
-    init = ("init", "--quiet", "--template=", f"--object-format={object_format}")
-    run_checkout_step(label, source, *init, str(tree))
-    repository = tree / ".git"
+    init_arguments = ("init", "--quiet", "--template=", f"--object-format={object_format}")
+    run_checkout_step(label, source, *init_arguments, str(tree))
+    git_folder = tree / ".git"
     objects, shallow = (
         source / line_of(source, "rev-parse", "--git-path", name) for name in ("objects", "shallow")
     )
-    (repository / "objects" / "info").mkdir(exist_ok=True)
-    (repository / "objects" / "info" / "alternates").write_bytes(_quote_path(objects) + b"\n")
+    (git_folder / "objects" / "info").mkdir(exist_ok=True)
+    (git_folder / "objects" / "info" / "alternates").write_bytes(_quote_path(objects) + b"\n")
     if shallow.is_file():
-        (repository / "shallow").write_bytes(shallow.read_bytes())
+        (git_folder / "shallow").write_bytes(shallow.read_bytes())
     tags = run_git(source, "for-each-ref", "--format=create %(refname) %(objectname)", "refs/tags")
     run_checkout_step(label, tree, "update-ref", "--stdin", stdin=tags.stdout)
     # Without this check, a checkout of missing files would succeed with an empty folder.

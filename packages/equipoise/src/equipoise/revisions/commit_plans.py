@@ -67,6 +67,7 @@ class CommitBuilds:
         self.trees = tuple(map(cache.tree_of, self._sources))
         """Root of the working tree of each commit, built or not."""
         self._seconds = self._read_seconds()
+        """Seconds of each complete build, by the index of the commit."""
 
     def built_commits(self) -> Collection[int]:
         """Return the indices of the built commits."""
@@ -119,9 +120,9 @@ class CommitBuilds:
 
         Raise `ConditionFailed` if a commit does not build.
         """
-        by_index = {commit.index: commit for commit in needed}
-        for index, reason in self.make(tuple(by_index)).items():
-            commit = by_index[index]
+        commits_by_index = {commit.index: commit for commit in needed}
+        for index, reason in self.make(tuple(commits_by_index)).items():
+            commit = commits_by_index[index]
             raise ConditionFailed(
                 f"the {commit.role}: {reason}",
                 hint=f"name another commit as {commit.option}, or correct {option('build')}, which "
@@ -250,8 +251,8 @@ def _named_benchmarks(
     """Return the benchmark of each command or metric; empty if there is only one benchmark."""
     if len(commands) > 1:
         return tuple(
-            CommitBenchmark(command.name, metrics[0], process)
-            for process, command in enumerate(commands)
+            CommitBenchmark(command.name, metrics[0], process=index)
+            for index, command in enumerate(commands)
         )
     if len(metrics) > 1:
         return tuple(
@@ -324,13 +325,15 @@ def chosen_benchmarks(
     pieces = text.replace(" ", "").split(",")
     chosen_names: list[str] = []
     while pieces:
-        ends = (end for end in range(len(pieces), 0, -1) if ",".join(pieces[:end]) in all_names)
-        end = next(ends, None)
-        if end is None:
+        counts = (
+            count for count in range(len(pieces), 0, -1) if ",".join(pieces[:count]) in all_names
+        )
+        piece_count = next(counts, None)
+        if piece_count is None:
             raise UnusableInput(
                 f"{tool.name} has no benchmark {','.join(pieces)}; it has {', '.join(names[:20])}",
                 hint=f"separate names of benchmarks by commas: {option('metrics', 'NAME,NAME')}",
             )
-        chosen_names.append(all_names[",".join(pieces[:end])])
-        pieces = pieces[end:]
+        chosen_names.append(all_names[",".join(pieces[:piece_count])])
+        pieces = pieces[piece_count:]
     return tuple(dict.fromkeys(chosen_names))

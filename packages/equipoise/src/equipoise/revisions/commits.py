@@ -46,6 +46,7 @@ MAX_SUBJECT_LETTERS = 60
 MAX_DIFF_BYTES = 1 << 20
 """Maximum size of a patch in a result; the rest is cut off."""
 _MAX_LISTED_FILES = 20
+"""Maximum number of files in the summary of a diff."""
 _DIFF_OPTIONS = (
     *("--no-ext-diff", "--no-textconv", "--no-color", "--find-renames"),
     *("--src-prefix=a/", "--dst-prefix=b/"),
@@ -110,6 +111,7 @@ def commits_between(
     """
     commit_range = f"{early.commit}..{late.commit}"
     later_commits = _list_commits(repository, "--first-parent", "--reverse", commit_range)
+    # The commit where the later commits begin; empty if the history has another root.
     fork = later_commits[0].parents[:1] if later_commits else (late.commit,)
     if fork != (early.commit,):
         raise _ancestry_error(repository, early, late, fork, names)
@@ -169,12 +171,12 @@ def merged_commits(repository: Repository, main_line: Sequence[Commit]) -> Merge
     for merge in [commit for commit in main_line[1:] if commit.is_merge and not commit.uncommitted]:
         commit_lines.add_branches(merge, known_commits)
     # A branch may begin before the earliest commit of the main line.
-    names = [*commit_lines.indices][len(main_line) :]
-    older_names = [name for name in names if name not in known_commits]
-    if older_names:
-        older_commits = _list_commits(repository, "--no-walk", *older_names)
+    hashes = [*commit_lines.indices][len(main_line) :]
+    older_hashes = [sha for sha in hashes if sha not in known_commits]
+    if older_hashes:
+        older_commits = _list_commits(repository, "--no-walk", *older_hashes)
         known_commits |= {commit.hash: commit for commit in older_commits}
-    return MergedCommits(tuple(known_commits[name] for name in names), tuple(commit_lines.branches))
+    return MergedCommits(tuple(known_commits[sha] for sha in hashes), tuple(commit_lines.branches))
 
 
 class _CommitLines:
@@ -235,6 +237,7 @@ def weights_by_path(
     Raise `UnusableInput` if no commit changes a path.
     """
     likely_commits: set[tuple[str, bool]] = set()
+    """Hash of each likely commit, and whether it is the working tree."""
     last_commit = next(commit for commit in reversed(commits) if not commit.uncommitted)
     folder = repository.top / repository.inside
     for path in paths:
@@ -278,10 +281,11 @@ def prose_commits(repository: Repository, commits: Sequence[Commit]) -> tuple[in
         )
     prose = {index for index, _ in comparisons.values()}
     index = -1
-    for name in text_of(result).split("\0"):
-        if name in comparisons:
-            index = comparisons[name][0]
-        elif name and not is_prose(name):
+    # Git prints the hash of each commit, and then the paths that the commit changes.
+    for text in text_of(result).split("\0"):
+        if text in comparisons:
+            index, _ = comparisons[text]
+        elif text and not is_prose(text):
             prose.discard(index)
     return tuple(sorted(prose))
 
@@ -307,8 +311,10 @@ def tagged_commits(repository: Repository, commits: Sequence[Commit]) -> tuple[i
     """
     # For an annotated tag, *objectname is its commit.
     arguments = ("for-each-ref", "--format=%(objectname) %(*objectname)", "refs/tags")
-    names = set(text_of(run_git(repository.top, *arguments)).split())
-    indices = [index for index, commit in enumerate(commits) if index and commit.hash in names]
+    tagged_hashes = set(text_of(run_git(repository.top, *arguments)).split())
+    indices = [
+        index for index, commit in enumerate(commits) if index and commit.hash in tagged_hashes
+    ]
     if not indices:
         raise UnusableInput(
             f"{option('tags')}: no commit after the baseline has a tag",
@@ -327,8 +333,8 @@ def commits_since(repository: Repository, commits: Sequence[Commit], date: str) 
     """
     commit_range = f"{commits[0].hash}..{commits[-1].hash}"
     arguments = ("rev-list", "--first-parent", f"--since={date}", commit_range, "--")
-    names = set(text_of(run_git(repository.top, *arguments)).split())
-    indices = [index for index, commit in enumerate(commits) if commit.hash in names]
+    later_hashes = set(text_of(run_git(repository.top, *arguments)).split())
+    indices = [index for index, commit in enumerate(commits) if commit.hash in later_hashes]
     if not indices:
         raise UnusableInput(
             f"{option('since', date)}: no commit after the baseline is later than this date",

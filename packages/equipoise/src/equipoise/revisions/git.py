@@ -17,6 +17,7 @@ _FIXED_VARIABLES = {
     "GIT_TERMINAL_PROMPT": "0",
     "LC_ALL": "C",
 }
+"""Environment variables that git always gets."""
 _OPTIONS_AGAINST_HOOKS = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")
 """Options with which git runs no programs from the configuration of the repository."""
 _LOCAL_VARIABLES = frozenset(
@@ -82,7 +83,7 @@ def run_git(
 
 
 def first_bytes_of_git(folder: Path, *arguments: str, max_bytes: int) -> bytes:
-    """Return the first ``max_bytes`` plus one bytes that git prints.
+    """Return the start of what git prints: ``max_bytes`` + 1 bytes, so that a caller sees a cut.
 
     Raise `UnusableInput` if git fails.
     """

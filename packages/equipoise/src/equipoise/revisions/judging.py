@@ -81,8 +81,10 @@ def withdrawals_of(record: RunRecord) -> tuple[Withdrawal, ...]:
         for benchmark in _unmeasured_benchmarks(plan, trial):
             known_block = first_blocks.get((commit, benchmark), latest_block + 1)
             first_blocks[commit, benchmark] = min(latest_block + 1, known_block)
-    items = sorted(first_blocks.items(), key=lambda item: (item[1], item[0]))
-    return tuple(Withdrawal(commit, block, benchmark) for (commit, benchmark), block in items)
+    withdrawals = (
+        Withdrawal(commit, block, benchmark) for (commit, benchmark), block in first_blocks.items()
+    )
+    return tuple(sorted(withdrawals, key=lambda each: (each.block, each.commit, each.benchmark)))
 
 
 def _unmeasured_benchmarks(plan: Plan, trial: Trial) -> tuple[int, ...]:
@@ -133,8 +135,8 @@ class CommitsJudge(Judge, ABC):
     def add(self, block: tuple[Trial, ...]) -> None:
         """Add a complete block, without the benchmarks of commands that failed in the block."""
         self._withdraw_before(block[0].block)
-        times = (trial.accounting.wall_s for trial in block)
-        self._trial_s += [wall_s for wall_s in times if wall_s is not None]
+        all_wall_s = (trial.accounting.wall_s for trial in block)
+        self._trial_s += [wall_s for wall_s in all_wall_s if wall_s is not None]
         costs_by_benchmark: dict[int, CostsOfBlock] = {}
         for index, benchmark in enumerate(benchmarks_of(self.plan)):
             trials = tuple(
@@ -255,15 +257,15 @@ class CommitsSegment(SegmentInProgress, kw_only=True):
 
     def _warm_up_builds(self, runner: Runner, conditions: tuple[int, ...], block: int) -> bool:
         """Warm up the conditions that have not run in this segment; return False if one failed."""
-        new = tuple(condition for condition in conditions if condition not in self._warmed_up)
-        self._warmed_up.update(new)
+        new_conditions = tuple(index for index in conditions if index not in self._warmed_up)
+        self._warmed_up.update(new_conditions)
         warmups: list[Trial] = []
-        for _ in range(self.plan.warmup_blocks if new else 0):
-            warmups += self._run_block(runner, "warmup", self.next_warmup, new)
+        for _ in range(self.plan.warmup_blocks if new_conditions else 0):
+            warmups += self._run_block(runner, "warmup", self.next_warmup, new_conditions)
             self.next_warmup += 1
             if self._withdraw_failed(warmups, block):
                 return False
-        if len(self._warmed_up) == len(new):
+        if len(self._warmed_up) == len(new_conditions):
             self._check_for_timeouts(warmups)
         return True
 
@@ -298,9 +300,9 @@ class CommitsSegment(SegmentInProgress, kw_only=True):
         self, commit: int, benchmarks: Collection[int], block: int, code: str, reason: str
     ) -> None:
         assert isinstance(self.judge, CommitsJudge), "a campaign over commits has its own judge"
-        name = commits_plan_of(self.plan).commits_with_branches[commit].hash
-        summary = f"commit {name} is left out from block {block} on: {reason}"
-        hint = f"to see why, run `git checkout {name}`, then the build and the command"
+        sha = commits_plan_of(self.plan).commits_with_branches[commit].hash
+        summary = f"commit {sha} is left out from block {block} on: {reason}"
+        hint = f"to see why, run `git checkout {sha}`, then the build and the command"
         notice = RecordedWarning(code, summary, hint, condition=commit, without_from=block)
         self.store.record_notice(self.run_id, notice)
         for benchmark in benchmarks:

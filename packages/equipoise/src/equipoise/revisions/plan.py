@@ -40,6 +40,7 @@ from equipoise.revisions.git import Repository
 from equipoise.shared.spelling import option
 
 _MAX_LISTED_BYTES = 1 << 20
+"""Maximum bytes that are read from a program that lists its benchmarks."""
 
 
 class RevisionsRequest(Struct, frozen=True, kw_only=True):
@@ -287,8 +288,8 @@ def _program_path(checkout: Checkout, name: str) -> str:
     if "/" not in name:
         return find_program(name, native_programs(), own_environment())
     own_root = checkout.repository.top
-    real_path, own_tree = os.path.realpath(name), os.path.realpath(own_root)
-    if os.path.isabs(name) and real_path.startswith(own_tree + os.sep):
+    real_path, real_root = os.path.realpath(name), os.path.realpath(own_root)
+    if os.path.isabs(name) and real_path.startswith(real_root + os.sep):
         raise UnusableInput(
             f"{name} is a program of your own working tree and would run for every revision",
             hint=f"give its path in the repository: ./{os.path.relpath(name, own_root)}",

@@ -66,14 +66,14 @@ class BisectAnalysis(CommitsAnalysis):
 
     def result(self, record: RunRecord, blocks: Blocks) -> KindResult:
         """Return the result for each benchmark, and warnings."""
-        searches = bisect_results(record, blocks)
+        results = bisect_results(record, blocks)
         return KindResult(
             {
-                "bisect": searches[0] if len(searches) == 1 else None,
-                "bisects": searches if len(searches) > 1 else (),
+                "bisect": results[0] if len(results) == 1 else None,
+                "bisects": results if len(results) > 1 else (),
             },
-            tuple(warnings_of_bisection(record.plan, blocks, searches)),
-            has_own_sentences=bool(searches),
+            tuple(warnings_of_bisection(record.plan, blocks, results)),
+            has_own_sentences=bool(results),
         )
 
 
@@ -218,7 +218,7 @@ def _result_of_line(inputs: _ResultInputs, line: LineState) -> BisectBranch:
         culprits=tuple(
             _culprit_of_step(inputs, commits, step, trend)
             for step, trend in sorted(
-                zip(state.named_steps, line.trends, strict=True), key=lambda item: item[0].last
+                zip(state.named_steps, line.trends, strict=True), key=lambda pair: pair[0].last
             )
         ),
         candidates=tuple(_candidate_commits(inputs, line, course)),
@@ -243,11 +243,13 @@ def _result_of_line(inputs: _ResultInputs, line: LineState) -> BisectBranch:
 
 def _course_blocks(inputs: _ResultInputs, line: LineState) -> Iterator[BisectBlock]:
     """Yield the blocks of a line; the stretches of a line are searched one after the other."""
-    last_of_search = list(itertools.accumulate(stretch.blocks for stretch in line.state.stretches))
+    block_counts = (stretch.blocks for stretch in line.state.stretches)
+    last_block_of_search = list(itertools.accumulate(block_counts))
+    # Only some blocks of the campaign count for the bisection of this benchmark.
     campaign_blocks = inputs.search.blocks
-    for number_on_line, (number, (earlier, later)) in enumerate(line.course, start=1):
-        search_number = bisect.bisect_left(last_of_search, number_on_line) + 1
-        yield BisectBlock(campaign_blocks[number - 1], earlier, later, search_number)
+    for number_on_line, (bisection_number, (earlier, later)) in enumerate(line.course, start=1):
+        search_number = bisect.bisect_left(last_block_of_search, number_on_line) + 1
+        yield BisectBlock(campaign_blocks[bisection_number - 1], earlier, later, search_number)
 
 
 def _trend_warnings(result: BisectResult, *, more_is_better: bool) -> Iterator[CampaignWarning]:
@@ -470,9 +472,9 @@ def _answer_sentence(result: BisectResult, *, more_is_better: bool) -> str:
     remaining = [candidate for candidate in result.candidates if candidate.status == "left"]
     match result.verdict:
         case "culprit":
-            group = "one of these" if culprits[0].not_built else "this one"
+            pronoun = "one of these" if culprits[0].not_built else "this one"
             return (
-                f"{culprits[0].summary} If one commit made the whole difference, it is {group} "
+                f"{culprits[0].summary} If one commit made the whole difference, it is {pronoun} "
                 f"({certainty})."
             )
         case "several" if culprits:

@@ -129,9 +129,10 @@ def bisect_plan(
     for good_condition in range(0, len(plan.conditions), len(request.commits_with_branches)):
         levels = plan.conditions[good_condition].levels
         stratum = {factor: level for factor, level in levels.items() if factor != REVISION}
-        contrasts.append(Contrast(good_condition, good_condition + terms.last, REVISION, stratum))
+        bad_condition = good_condition + terms.last
+        contrasts.append(Contrast(good_condition, bad_condition, REVISION, stratum))
     layouts_plan, layout_warnings = plan_with_layouts(plan, request.layouts, None)
-    # A search ends once the culprit is known, even if few blocks used each layout.
+    # `plan_with_layouts` raises the minimum number of blocks. A search needs no such minimum.
     layouts_plan = replace(
         layouts_plan, stopping=plan.stopping, chosen_contrasts=tuple(contrasts), terms=terms
     )
@@ -203,7 +204,7 @@ def command(bisect_options: BisectOptions) -> int:
             plan = replace(plan, command_line=_recorded_command(request, plan.seed))
             if bisect_options.bad is None:
                 tree_warnings = warnings_of_working_tree(
-                    request.repository, "no commit", "the program"
+                    request.repository, holder="no commit", owner="the program"
                 )
                 warnings = (*warnings, *tree_warnings)
             run_id = conduct.start(
@@ -340,7 +341,16 @@ def _build_both_commits(record: RunRecord, gap: Gap, builds: CommitBuilds, ledge
     if diff is not None:
         encoded_diff = msgspec.json.encode(diff)
         ledger.record_observation(
-            record.id, Observation(DIFF, culprit_condition, 1, 0, time.time(), encoded_diff, None)
+            record.id,
+            Observation(
+                source=DIFF,
+                condition=culprit_condition,
+                repetition=1,
+                position=0,
+                observed_at=time.time(),
+                document=encoded_diff,
+                failure=None,
+            ),
         )
 
 

@@ -46,6 +46,7 @@ _IDENTIFIER = re.compile(r"\b[^\W\d]\w*")
 _FILE_OR_HUNK = re.compile(
     r"^(?:--- a/|\+\+\+ b/)(?P<file>.*)|^@@ .*? @@.*(?:\n[ +\-\\].*)*", re.MULTILINE
 )
+"""The name of a file (group ``file``), or a whole hunk."""
 _TEXT_SUFFIXES = frozenset(
     {".json", ".lock", ".md", ".rst", ".toml", ".txt", ".xml", ".yaml", ".yml"}
 )
@@ -126,14 +127,13 @@ def _with_explained(
     if document.bisect is not None:
         return replace(document, bisect=replace(document.bisect, explained=explained))
     terms = bisection_of(plan)
-    process, searches = terms.command_of(contrast.candidate), list(document.bisects)
+    command, results = terms.command_of(contrast.candidate), list(document.bisects)
     for index, benchmark in enumerate(benchmarks_of(plan)):
-        search = searches[index]
-        culprits = {culprit.commit for culprit in search.every_culprit}
-        if benchmark.process == process and explained.commit in culprits:
-            searches[index] = replace(search, explained=explained)
+        culprits = {culprit.commit for culprit in results[index].every_culprit}
+        if benchmark.process == command and explained.commit in culprits:
+            results[index] = replace(results[index], explained=explained)
             break
-    return replace(document, bisects=tuple(searches))
+    return replace(document, bisects=tuple(results))
 
 
 def _explained_culprit(
@@ -213,8 +213,8 @@ def _hunks_naming(patch: str, functions: Sequence[str]) -> Iterator[DiffHunk]:
         for function in functions:
             find_name = re.compile(rf"\b{re.escape(_identifier(function))}\b").search
             for index, (file, lines) in enumerate(hunks):
-                searched = [line for line in lines if not (only_changed and line[:1] == " ")]
-                if index not in yielded_indices and any(map(find_name, searched)):
+                searched_lines = [line for line in lines if not (only_changed and line[:1] == " ")]
+                if index not in yielded_indices and any(map(find_name, searched_lines)):
                     yielded_indices.add(index)
                     yield DiffHunk(file, function, tuple(_shortened_lines(lines)))
 

@@ -64,13 +64,16 @@ def _search_chart(
     """Draw a search: grey areas for excluded commits, a line for each block, and the culprits."""
     commit_count = len(result.candidates)
     course = _without_empty_searches(result.course)
-    # Number of trials at the end of each block.
-    trials = {block.block: _TRIALS_PER_BLOCK * count for count, block in enumerate(course, start=1)}
-    last_trial = max([_TRIALS_PER_BLOCK, *trials.values()])
-    areas = list(_excluded_areas(result.candidates, trials, last_trial))
+    trials_after = {
+        block.block: _TRIALS_PER_BLOCK * count for count, block in enumerate(course, start=1)
+    }
+    last_trial = max([_TRIALS_PER_BLOCK, *trials_after.values()])
+    areas = list(_excluded_areas(result.candidates, trials_after, last_trial))
     # The first block of each search runs both ends of the stretch.
     search_ends = {block.search: (block.earlier, block.later) for block in reversed(course)}
-    block_rows = [_block_row(result, block, search_ends[block.search], trials) for block in course]
+    block_rows = [
+        _block_row(result, block, search_ends[block.search], trials_after) for block in course
+    ]
     culprit_rows = [
         {
             "number": number,
@@ -135,9 +138,9 @@ def _search_chart(
     drawn_trials = _TRIALS_PER_BLOCK * len(course)
     later_trials = _TRIALS_PER_BLOCK * (len(result.course) - len(course))
     exclusion_trials = [
-        trials[candidate.excluded_at]
+        trials_after[candidate.excluded_at]
         for candidate in result.candidates
-        if candidate.excluded_at in trials
+        if candidate.excluded_at in trials_after
     ]
     summary = (
         f"{len(exclusion_trials)} of {commit_count} commits are excluded after "
@@ -169,14 +172,14 @@ def _block_row(
     result: BisectResult | BisectBranch,
     block: BisectBlock,
     ends: tuple[int, int],
-    trials: dict[int, int],
+    trials_after: dict[int, int],
 ) -> dict[str, Any]:
     kind = _OWN_PAIR if block.later - block.earlier == 1 else _INNER_PAIR
     if (block.earlier, block.later) == ends:
         kind = _WHOLE_GAP
     return {
         "block": block.block,
-        "trials": trials[block.block],
+        "trials": trials_after[block.block],
         "number": block.earlier,
         "later_number": block.later,
         "earlier": _commit_name(result, block.earlier),
@@ -192,20 +195,23 @@ def _commit_name(result: BisectResult | BisectBranch, index: int) -> str:
 
 
 def _excluded_areas(
-    candidates: Sequence[BisectCommit], trials: dict[int, int], last_trial: int
+    candidates: Sequence[BisectCommit], trials_after: dict[int, int], last_trial: int
 ) -> Iterator[dict[str, Any]]:
-    """Yield an area for each range of successive commits that one block excluded."""
+    """Yield an area for each range of successive commits that one block excluded.
+
+    ``trials_after`` has the number of trials up to the end of each block, by the block's number.
+    """
     numbered_commits = enumerate(candidates, start=1)
     for block, group in itertools.groupby(numbered_commits, key=lambda item: item[1].excluded_at):
         members = list(group)
-        if block is None or block not in trials:
+        if block is None or block not in trials_after:
             continue
         (first_number, first_commit), (last_number, last_commit) = members[0], members[-1]
         is_single = first_number == last_number
         names = f"{short_name(first_commit.commit)} to {short_name(last_commit.commit)}"
         yield {
             "block": block,
-            "trials": trials[block],
+            "trials": trials_after[block],
             "until": last_trial,
             "number": first_number - 0.5,
             "until_number": last_number + 0.5,

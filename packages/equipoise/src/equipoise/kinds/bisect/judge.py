@@ -31,7 +31,7 @@ class BenchmarkSearch(Struct, frozen=True):
 
 
 def read_searches(record: RunRecord) -> tuple[BenchmarkSearch, ...]:
-    """Return the search of each benchmark of a bisection, after its last complete block."""
+    """Return the searches of a bisection, one for each benchmark, after all complete blocks."""
     plan = record.plan
     judge = BisectionJudge(plan, plan.stopping)
     judge.replay(record)
@@ -72,27 +72,33 @@ class BisectionJudge(CommitsJudge):
         benchmarks = benchmarks_of(plan)
         self._benchmarks_by_command = tuple(
             tuple(
-                index for index, benchmark in enumerate(benchmarks) if benchmark.process == process
+                index for index, benchmark in enumerate(benchmarks) if benchmark.process == command
             )
-            for process in range(1 + max(benchmark.process for benchmark in benchmarks))
+            for command in range(1 + max(benchmark.process for benchmark in benchmarks))
         )
         """Indices of the benchmarks that each command measures."""
-        self._commands = tuple(
+        self._shared_blocks = tuple(
             SharedBlocks([self.searches[index].bisection for index in indices])
             for indices in self._benchmarks_by_command
         )
-        """For each command, the searches that share the blocks of the command."""
+        """For each command, the searches of its benchmarks, which share the blocks."""
 
     def _add_costs(self, number: int, blocks: Mapping[int, CostsOfBlock]) -> None:
         for index, block in blocks.items():
             if block.resolution is not None:
                 self.searches[index].bisection.set_resolution(block.resolution)
-        for command, indices in zip(self._commands, self._benchmarks_by_command, strict=True):
-            orders = [blocks[index].positions for index in indices if index in blocks]
-            if not orders:
+        for shared_blocks, indices in zip(
+            self._shared_blocks, self._benchmarks_by_command, strict=True
+        ):
+            # All benchmarks of a command have the same positions of the commits.
+            positions = next(
+                (blocks[index].positions for index in indices if index in blocks), None
+            )
+            if positions is None:
                 continue
+            first_commit = min(positions, key=positions.__getitem__)
             costs = [blocks[index].costs if index in blocks else None for index in indices]
-            counted_flags = command.add(costs, min(orders[0], key=orders[0].__getitem__))
+            counted_flags = shared_blocks.add(costs, first_commit)
             for index, is_counted in zip(indices, counted_flags, strict=True):
                 if is_counted:
                     self.searches[index].blocks.append(number)
@@ -101,10 +107,10 @@ class BisectionJudge(CommitsJudge):
         self.searches[benchmark].bisection.withdraw(commit)
 
     def _choose_conditions(self, built: Collection[int], build_trials: float) -> tuple[int, ...]:
-        pairs = next_pairs(self._commands, built, build_trials)
+        pairs = next_pairs(self._shared_blocks, built, build_trials)
         return tuple(
-            self.terms.condition_of(process, commit)
-            for process, pair in pairs.items()
+            self.terms.condition_of(command, commit)
+            for command, pair in pairs.items()
             for commit in pair
         )
 

@@ -59,7 +59,7 @@ class LayoutBlock(Struct, frozen=True):
 
 
 class CandidateStep(Struct, frozen=True):
-    """The step of a commit that makes a difference by the bets."""
+    """The step of a candidate: a commit that makes a difference, as the bets show."""
 
     commit: int
     """Index of the commit; the step begins at the latest earlier commit that runs."""
@@ -215,9 +215,10 @@ class _LevelModel:
         later = min((other for other in steps if other > step), default=int(self.commits[-1]) + 1)
         # The model has only measured commits: the next measured commit represents the step.
         own_position = int(self.commits[np.searchsorted(self.commits, step)])
-        fixed = [other for other in steps if other != step]
+        other_steps = [other for other in steps if other != step]
         positions = [int(commit) for commit in self.commits if earlier < commit < later]
-        evidence = np.array([self._posterior([*fixed, position])[3] for position in positions])
+        posteriors = (self._posterior([*other_steps, position]) for position in positions)
+        evidence = np.array([log_evidence for *_, log_evidence in posteriors])
         chances = np.exp(evidence - evidence.max())
         return float(chances[positions.index(own_position)] / chances.sum())
 
@@ -229,16 +230,16 @@ class _LevelModel:
         """
         weights, estimates, standard_errors, _ = self._posterior(steps, slope_column)
         slope = float(weights @ estimates[:, -1])
-        level = float(weights @ estimates[:, steps.index(step)])
+        mean_step = float(weights @ estimates[:, steps.index(step)])
         z = np.abs(estimates[:, -1]) / (standard_errors[:, -1] * self._excess_spread())
         return StepTrend(
-            first_ratio=math.exp(level + slope * float(slope_column.min())),
-            last_ratio=math.exp(level + slope * float(slope_column.max())),
+            first_ratio=math.exp(mean_step + slope * float(slope_column.min())),
+            last_ratio=math.exp(mean_step + slope * float(slope_column.max())),
             chance=float(weights @ (2.0 * _upper_tail(z))),
         )
 
     def _excess_spread(self) -> float:
-        """Return the clipped residuals' standard deviation over their MAD scale, at least 1."""
+        """Return the standard deviation of the residuals over their MAD scale; at least 1."""
         scale = NORMAL_MAD * float(np.median(np.abs(self._residuals)))
         deviation = float(np.sqrt(np.mean(self._residuals**2)))
         return max(1.0, deviation / scale) if scale > 0.0 else 1.0
@@ -265,21 +266,23 @@ class _LevelModel:
         if slope_column is not None:
             information[:, -1, -1] += self._precision * float(column_rest @ column_rest)
             scores[:, -1] += self._precision * float(column_rest @ self._clipped)
-        inverse = np.linalg.inv(information)
-        estimates = np.einsum("sjk,sk->sj", inverse, scores)
-        standard_errors = np.sqrt(np.diagonal(inverse, axis1=1, axis2=2))
+        covariances = np.linalg.inv(information)
+        estimates = np.einsum("sjk,sk->sj", covariances, scores)
+        standard_errors = np.sqrt(np.diagonal(covariances, axis1=1, axis2=2))
         residual_squares = self._weighted_squares - np.sum(scores * estimates, axis=1)
         determinants = np.linalg.slogdet(information)[1]
-        logs = self._log_prior - 0.5 * (self._log_determinants + determinants + residual_squares)
-        max_log = float(logs.max())
-        scaled_weights = np.exp(logs - max_log)
+        log_weights = self._log_prior - 0.5 * (
+            self._log_determinants + determinants + residual_squares
+        )
+        max_log = float(log_weights.max())
+        scaled_weights = np.exp(log_weights - max_log)
         weight_sum = float(scaled_weights.sum())
         log_evidence = max_log + math.log(weight_sum)
         return scaled_weights / weight_sum, estimates, standard_errors, log_evidence
 
 
 def _estimated_levels(
-    blocks: Sequence[LayoutBlock], design: FloatArray, inverse: FloatArray, vectors: FloatArray
+    blocks: Sequence[LayoutBlock], design: FloatArray, inverses: FloatArray, vectors: FloatArray
 ) -> tuple[FloatArray, FloatArray, float]:
     """Return the levels, the differences without order effect and outliers, and the noise scale.
 
@@ -292,10 +295,10 @@ def _estimated_levels(
     max_difference = max(1.0, 2.0 * float(np.max(np.abs(differences[is_finite]), initial=0.0)))
     differences = np.clip(differences, -max_difference, max_difference)
     orders = np.array([float(block.order) for block in blocks])
-    degrees = max(1, len(blocks) - len(inverse) + 1)
-    clipped, levels, order_effect, scale = differences, np.zeros(len(inverse)), 0.0, MIN_SCALE
+    degrees = max(1, len(blocks) - len(inverses) + 1)
+    clipped, levels, order_effect, scale = differences, np.zeros(len(inverses)), 0.0, MIN_SCALE
     for _ in range(_ITERATION_COUNT):
-        levels = vectors @ (inverse * (vectors.T @ (design.T @ clipped)))
+        levels = vectors @ (inverses * (vectors.T @ (design.T @ clipped)))
         fitted = design @ levels
         residuals = differences - fitted
         if {-1.0, 1.0} <= set(orders):

@@ -182,8 +182,8 @@ def _suite_parts(document: BisectDocument) -> Iterator[Part]:
             "for any benchmark changed it.",
         ),
     )
-    trials = sum(condition.analysed for condition in document.trials)
-    cost = f"{counted(trials, 'trial')} of {counted(first_search.builds, 'commit')}"
+    trial_count = sum(trial.analysed for trial in document.trials)
+    cost = f"{counted(trial_count, 'trial')} of {counted(first_search.builds, 'commit')}"
     yield Facts((("Cost", f"{cost} in {waiting_time(first_search.seconds)}"),))
     yield from _resume_command(document)
     for search in searches:
@@ -220,8 +220,10 @@ def suite_sentence(searches: Sequence[BisectResult]) -> str:
     clauses = [
         f"{commit} changed {joined(names)}" for commit, names in benchmarks_by_culprit.items()
     ]
-    count = sum(bool(search.culprits) for search in searches)
-    return f"A culprit is named for {count} of {len(searches)} benchmarks: {'; '.join(clauses)}."
+    named_count = sum(bool(search.culprits) for search in searches)
+    return (
+        f"A culprit is named for {named_count} of {len(searches)} benchmarks: {'; '.join(clauses)}."
+    )
 
 
 def _benchmark_row(document: BisectDocument, search: BisectResult) -> Mapping[str, Cell]:
@@ -294,8 +296,10 @@ def _diff_sentence(explained: ExplainedCulprit) -> str:
         return ""
     if not explained.files:
         return " There is no diff to look them up in."
-    cut = ", as far as it was searched" if explained.diff_is_cut else ""
-    return f" The diff changes none of them by name{cut}: its changes elsewhere affect them."
+    limit_clause = ", as far as it was searched" if explained.diff_is_cut else ""
+    return (
+        f" The diff changes none of them by name{limit_clause}: its changes elsewhere affect them."
+    )
 
 
 def number_rows(document: BisectDocument, result: BisectResult) -> Iterator[NumberRow]:
@@ -497,7 +501,8 @@ def _course_sentence(result: SearchedLine) -> str:
     ]
     stages = [all_stages[0]]
     for left_count, block in all_stages[1:]:
-        if 2 * left_count <= stages[-1][0] or (left_count, block) == all_stages[-1]:
+        previous_count, _ = stages[-1]
+        if 2 * left_count <= previous_count or (left_count, block) == all_stages[-1]:
             stages.append((left_count, block))
     if len(stages) > _MAX_STAGES:
         stages = [*stages[: _MAX_STAGES - 1], stages[-1]]
@@ -540,7 +545,7 @@ def _contradictions(result: BisectResult) -> Iterator[str]:
     if not (0.0 < result.alpha < 1.0 and 0.0 <= result.min_effect <= MAX_MIN_EFFECT):
         yield "a bisection has an impossible alpha or smallest effect"
     for line in result.lines:
-        if (line.verdict == "culprit") > len(line.culprits):
+        if line.verdict == "culprit" and not line.culprits:
             yield "a bisection has the verdict culprit, but names no culprit"
         if any(
             not 0 <= block.earlier < block.later <= len(line.candidates) for block in line.course

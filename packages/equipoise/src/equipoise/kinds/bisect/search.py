@@ -314,7 +314,8 @@ class Bisection:
         if not stretches:
             return []
         cache_key = (self._block_count, len(self._withdrawn), len(stretches))
-        if self._persistence_cache[0] != cache_key:
+        cached_key, persistent_commits = self._persistence_cache
+        if cached_key != cache_key:
             steps = [
                 CandidateStep(
                     stretch.candidate_pair[1],
@@ -325,18 +326,20 @@ class Bisection:
                 and stretch.is_beyond_margin
                 and not self._changes_only_documentation(stretch.candidate_pair)
             ]
-            persistent_commits = persistent_steps(
-                self._layout_blocks,
-                steps,
-                margin=self._min_margin,
-                layout_spread=self._layout_spread,
-                withdrawn=self._withdrawn,
+            persistent_commits = frozenset(
+                persistent_steps(
+                    self._layout_blocks,
+                    steps,
+                    margin=self._min_margin,
+                    layout_spread=self._layout_spread,
+                    withdrawn=self._withdrawn,
+                )
             )
-            self._persistence_cache = (cache_key, frozenset(persistent_commits))
+            self._persistence_cache = (cache_key, persistent_commits)
         return [
             stretch
             for stretch in stretches
-            if stretch.candidate_pair and stretch.candidate_pair[1] in self._persistence_cache[1]
+            if stretch.candidate_pair and stretch.candidate_pair[1] in persistent_commits
         ]
 
     def _unconfirmed_reason(self, stretch: Stretch) -> UnconfirmedReason:

@@ -1,8 +1,8 @@
 """Search one stretch of a bisection: confirm the gap between two commits, then find the culprit.
 
-The bets are in Rust (crates/verdict/src/bisection). The own pair of a commit is this commit and the
-latest ancestor that runs. Both differ by the step of the commit. The candidate is the commit whose
-step the bets find.
+The own pair of a commit is this commit and the latest ancestor that runs. The step of the commit is
+the difference between these two commits. The bets (crates/verdict/src/bisection) choose the
+candidate: the commit that may be the culprit. Then more blocks of its own pair measure the step.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ COST_OF_BUILD = 0.5
 """Costs of a build, in trials, for the choice of the next pair."""
 
 MAX_NARROWING_FACTOR = 2
-"""Maximum blocks to narrow the interval of a step, over the blocks that found the step."""
+"""Maximum blocks to narrow the interval of a step, as a multiple of the blocks that found it."""
 MAX_EXCEEDING_FACTOR = 4
-"""Maximum blocks to compare a step with ``min_effect``, over the blocks that found the step."""
+"""Maximum blocks to compare a step with ``min_effect``, as a multiple of the same number."""
 
 
 class OwnPairs:
@@ -63,10 +63,10 @@ class MeasuredStep(Struct, frozen=True):
     rank: int
     """Number k of the own pair: the first own pair that ran has k = 1."""
     e_value: float
-    """Evidence against "the commit is at most ``margin`` slower than the commit before"; at least
+    """Evidence that the step is larger than ``margin``, in the direction of the gap; at least
     k(k + 1)/alpha."""
     margin: float
-    """Size in log units that the step exceeds, in the direction of the gap, by the e-value."""
+    """Smallest size of a step, in log units, for which the bets look."""
     blocks: int
     """Number of blocks of the own pair."""
     ratio: float | None
@@ -138,12 +138,12 @@ class Stretch:
         self.resolution, self._past_costs = resolution, PastValues(resolution)
         self.gap = self._empty_blocks()
         self._confirming_blocks: list[tuple[float, float]] = []
-        """Difference and order of each block that confirmed the gap."""
+        """Log difference and order (1 or -1) of each block that confirmed the gap."""
         self._own_blocks: dict[IndexPair, PairedBlocks] = {}
         # The fraction of the gap needs an interval of the gap at half of alpha.
         self._min_gap_blocks = earliest_block(0.5 * alpha)
-        # Numbers of blocks: for the interval of the step, and for the discovery of the candidate.
-        self._min_step_blocks = self._finding_blocks = 0
+        # Minimum blocks for an interval of the step; blocks of the own pair at the discovery.
+        self._min_step_blocks = self._discovery_blocks = 0
         # False once a commit of the candidate's own pair does not run.
         self._can_measure_step = True
 
@@ -181,8 +181,8 @@ class Stretch:
     def can_use(self, pair: IndexPair) -> bool:
         """Return whether this stretch can use a block of a pair that another search chose.
 
-        It cannot use an own pair that has not run yet. Each new own pair raises the evidence that
-        later candidates need.
+        It refuses an own pair that has not run yet, because with each new own pair, later
+        candidates need more evidence.
         """
         if self.fixed_pair is not None:
             return pair == self.fixed_pair
@@ -200,7 +200,10 @@ class Stretch:
         block_number: int,
         own_pairs: OwnPairs,
     ) -> None:
-        """Add a block; ``block_number`` counts the blocks of the whole bisection, from 1."""
+        """Add a block; ``order`` is 1 if the earlier commit ran first, else -1.
+
+        ``block_number`` counts the blocks of the whole bisection, from 1.
+        """
         fixed_pair = self.fixed_pair
         if not self.first <= pair[0] < pair[1] <= self.last or fixed_pair not in (None, pair):
             expected_pair = fixed_pair or f"two commits from {self.first} to {self.last}"
@@ -280,11 +283,11 @@ class Stretch:
 
     @property
     def is_beyond_margin(self) -> bool:
-        """Whether the step between the two builds is certainly larger than the margin."""
+        """Whether the step of the candidate is certainly larger than the margin."""
         if self.candidate_pair is None or self.bets is None:
             return False
         if self._margin <= self.bets.margin():
-            # The e-value of the bets is evidence for a step beyond the larger margin.
+            # The bets chose the candidate for a step beyond their own margin, which is not smaller.
             return True
         evidence = self._own_blocks[self.candidate_pair].engine.ln_e_value_beyond(self._margin)
         return evidence >= -math.log(self._level_of(self.candidate_pair))
@@ -305,7 +308,7 @@ class Stretch:
         the blocks for this.
         """
         block_count, min_blocks = len(self._own_blocks[pair]), self._min_step_blocks
-        max_blocks = max(min_blocks, MAX_EXCEEDING_FACTOR * self._finding_blocks)
+        max_blocks = max(min_blocks, MAX_EXCEEDING_FACTOR * self._discovery_blocks)
         if not self._can_measure_step or block_count >= max_blocks:
             return True
         if block_count < min_blocks:
@@ -314,7 +317,7 @@ class Stretch:
         step = verdict.typical or 0.0
         half_width = max(verdict.high - step, step - verdict.low)
         is_narrow = half_width <= MAX_STEP_HALF_WIDTH * abs(step)
-        max_narrowing_blocks = max(min_blocks, MAX_NARROWING_FACTOR * self._finding_blocks)
+        max_narrowing_blocks = max(min_blocks, MAX_NARROWING_FACTOR * self._discovery_blocks)
         is_below_margin = max(abs(verdict.low), abs(verdict.high)) < self._margin
         return (is_narrow or block_count >= max_narrowing_blocks) and (
             is_below_margin or self.is_beyond_margin
@@ -327,9 +330,11 @@ class Stretch:
         if self.bets is None or not self._has_no_verdict:
             return None
         # The formula is a rule of thumb.
-        noise = self.bets.scale() / self.bets.step()
+        relative_noise = self.bets.scale() / self.bets.step()
         # A block's difference has twice the variance of a trial, and a block has two trials.
-        noisy_trials = 0.5 * (150 + 30 * math.log2(self.last - self.first)) * noise * noise
+        noisy_trials = (
+            0.5 * (150 + 30 * math.log2(self.last - self.first)) * relative_noise * relative_noise
+        )
         return max(1, math.ceil(0.5 * (40 + noisy_trials)) - self.blocks)
 
     def _add_to_gap(self, costs: tuple[float, float], order: int) -> None:
@@ -338,16 +343,17 @@ class Stretch:
         self._confirming_blocks.append((difference, float(order)))
         if not self._can_have_verdict():
             return
-        gap = self.judge_gap()
-        if gap.verdict == "equivalent":
+        judged_gap = self.judge_gap()
+        if judged_gap.verdict == "equivalent":
             self.verdict = "no difference"
-        elif gap.verdict != "undecided":
+        elif judged_gap.verdict != "undecided":
             self.verdict = "searching"
-            self.bets = self._new_bets(1.0 if gap.low > 0 else -1.0)
+            self.bets = self._new_bets(direction=1.0 if judged_gap.low > 0 else -1.0)
             self._conclude(self.bets)
 
     def _can_have_verdict(self) -> bool:
         """Return whether the gap may have a verdict: a quick test before `judge_gap`."""
+        # This function returns ``None`` while the interval at a level contains a log ratio.
         blocks_to_exclude = self.gap.engine.blocks_to_exclude
         if len(self.gap) < self._min_gap_blocks:
             return False
@@ -396,16 +402,20 @@ class Stretch:
         self._conclude(bets)
 
     def _add_past_costs(self, costs: tuple[float, float]) -> tuple[float, float]:
-        """Add a block's costs; return the log difference, and the tie tolerance of past blocks."""
+        """Add the costs of a block; return their log difference, and the tolerance of a tie.
+
+        The tolerance comes from the earlier blocks.
+        """
         past_costs = self._past_costs
         tolerance = 0.0 if past_costs.is_exact or past_costs.is_empty else past_costs.tolerance()
+        # The quantum is a step of the values, and costs may be the inverse of values.
         quantum = 0.0 if past_costs.are_inverse else past_costs.quantum
         earlier, later = costs
         if 0.0 < earlier < math.inf and 0.0 < later < math.inf:
             difference = math.log(later) - math.log(earlier)
         else:
-            columns = (np.array([earlier]), np.array([later]))
-            difference = float(block_differences(*columns, quantum)[0])
+            differences = block_differences(np.array([earlier]), np.array([later]), quantum)
+            difference = float(differences[0])
         if not past_costs.is_exact:
             past_costs.add([earlier], [later])
         return difference, tolerance
@@ -419,7 +429,7 @@ class Stretch:
         if own_pair is not None:
             self.candidate_pair = (self.first + own_pair[0], self.first + own_pair[1])
             self._min_step_blocks = earliest_block(0.5 * self._level_of(self.candidate_pair))
-            self._finding_blocks = len(self._own_blocks[self.candidate_pair])
+            self._discovery_blocks = len(self._own_blocks[self.candidate_pair])
         self.split = None if split_commit is None else self.first + split_commit
 
 

@@ -314,9 +314,9 @@ class BisectDocument(ResultDocument, frozen=True, kw_only=True, tag="bisect"):
     @property
     def own_metric(self) -> str | None:
         """Metric of the first benchmark."""
-        return next((search.metric for search in self.results), None)
+        return next((result.metric for result in self.results), None)
 
     @property
     def own_summary(self) -> str | None:
         """Summaries of all benchmarks, one on each line."""
-        return "\n".join(search.titled_summary for search in self.results) or None
+        return "\n".join(result.titled_summary for result in self.results) or None

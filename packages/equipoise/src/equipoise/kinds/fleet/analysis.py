@@ -321,8 +321,8 @@ def _fleet_comparison(
     sentence = verdict_sentence(comparison, *names, more_is_better=more_is_better)
     host_count, name = len(fleet.hosts), fleet.hosts[0].name
     subject = f"campaigns on {name}" if fleet.is_one_host else "asked hosts"
-    over_hosts = f"On {name}" if host_count == 1 else f"Over the {host_count} {subject}"
-    return replace(comparison, summary=f"{over_hosts}: {sentence}")
+    prefix = f"On {name}" if host_count == 1 else f"Over the {host_count} {subject}"
+    return replace(comparison, summary=f"{prefix}: {sentence}")
 
 
 def _scope_of_mean(plan: Plan, fleet: FleetPlan) -> str:

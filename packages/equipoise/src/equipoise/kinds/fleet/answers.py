@@ -33,7 +33,7 @@ from equipoise.stats.verdict import finite_ratio
 PROPERTIES = ("kernel", "cpu_model", "hypervisor", "memory_bytes", "governor", "cpus")
 """Properties of a host that may change an effect."""
 MIN_HOSTS_PER_VALUE = 10
-"""Minimum number of hosts with each value of a property, if `equipoise observe` studies it."""
+"""Minimum hosts with each value of a property, for a note that suggests `equipoise observe`."""
 
 # Each pair has a question, and a pattern for the answer.
 _NEW_HOST_TEXTS = (
@@ -72,10 +72,10 @@ def describe_answers(
     subject = "these campaigns" if one_host is not None else "the asked hosts"
     question = "What is the mean over the hosts that were not lost?"
     mean_of_remaining = claims.mean_of_remaining
-    stayed = writer.mean_answer(mean_of_remaining, question) if mean_of_remaining else None
+    remaining = writer.mean_answer(mean_of_remaining, question) if mean_of_remaining else None
     return FleetAnswers(
         mean=writer.mean_answer(claims.mean, f"What is the mean over {subject}?"),
-        stayed=stayed,
+        stayed=remaining,
         no_difference=writer.test_answer(claims.e_value),
         otherwise=writer.differences_answer(claims.hosts),
         new_host=writer.prediction_answer(claims.new_host, *_NEW_HOST_TEXTS),
@@ -207,8 +207,8 @@ def _ratio_to_others(claims: HostClaims, name: str) -> HostDifference:
     ratio = None
     if claims.ln_ratio is not None and math.isfinite(others.low + others.high):
         ratio = finite_ratio(claims.ln_ratio - 0.5 * (others.low + others.high))
-    ends = (finite_ratio(low), finite_ratio(high))
-    return HostDifference(name, ratio, ends, claims.direction is not None)
+    ratio_ci = (finite_ratio(low), finite_ratio(high))
+    return HostDifference(name, ratio, ratio_ci, differs=claims.direction is not None)
 
 
 def _variances(variance: statistics.HostVariance) -> FleetVariances:
@@ -243,6 +243,7 @@ def _property_effects(
     effects: list[PropertyEffect] = []
     for name in PROPERTIES:
         groups: dict[str, list[tuple[str, float]]] = defaultdict(list)
+        """Name and log ratio of each host, by the value of the property."""
         for host, ln_ratio in hosts_with_ratio:
             value = _property_text(name, host.environment.get(name))
             groups[value].append((host.host, ln_ratio))

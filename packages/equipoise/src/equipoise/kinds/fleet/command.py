@@ -89,9 +89,9 @@ def resume_fleet(
     """Resume the campaign of a fleet on its hosts, and show the result over the hosts."""
     terms = record.plan.terms
     assert isinstance(terms, FleetPlan), "only a coordinator's run has a cluster"
-    cluster = host_options.cluster
-    cluster = replace(cluster, cluster=cluster.cluster or terms.cluster)
-    access = replace(host_options, cluster=cluster).access()
+    cluster_options = host_options.cluster
+    cluster_options = replace(cluster_options, cluster=cluster_options.cluster or terms.cluster)
+    access = replace(host_options, cluster=cluster_options).access()
     assert access is not None
     options = _fleet_options(access, host_options, output)
     return _follow(partial(conducting.resume, record, limits, options), access, output)
@@ -111,7 +111,9 @@ def _fleet_options(
 
 
 def _follow(
-    run: Callable[[TransportContext, Ledger, FleetListener], Coroutine[Any, Any, FleetProgress]],
+    start_or_resume: Callable[
+        [TransportContext, Ledger, FleetListener], Coroutine[Any, Any, FleetProgress]
+    ],
     access: ClusterAccess,
     output: OutputOptions,
 ) -> int:
@@ -126,7 +128,7 @@ def _follow(
         try:
             listener = _progress_listener(quiet=output.quiet, color=output.color)
             transport = DaskTransport(address, access.tls)
-            progress = conducting.run_to_end(run(transport, ledger, listener))
+            progress = conducting.run_to_end(start_or_resume(transport, ledger, listener))
             return _show_fleet(progress, access, ledger, output)
         except Interrupted as interruption:
             say(

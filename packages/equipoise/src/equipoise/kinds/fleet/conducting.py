@@ -226,21 +226,23 @@ def _fleet_terms(
     comparison: HostComparison, introductions: Sequence[Introduction], options: FleetOptions
 ) -> FleetPlan:
     """Return the terms of a fleet with equal weights: a campaign for each host or each worker."""
-    shipped = {host.identity: files for host, files in comparison.comparable.items()}
+    shipped_files = {host.identity: files for host, files in comparison.comparable.items()}
     hosts = list(comparison.comparable)
     if options.campaign_for_each_worker:
         hosts = [
             introduction.host
             for introduction in introductions
-            if introduction.host.identity in shipped
+            if introduction.host.identity in shipped_files
         ]
     hosts.sort(key=lambda host: (host.name, host.identity))
     return FleetPlan(
         hosts=tuple(hosts),
         weights=(1.0 / len(hosts),) * len(hosts),
         cluster=options.cluster,
-        shipped=next(filter(None, shipped.values()), ()),
-        shipped_to=tuple(position for position, host in enumerate(hosts) if shipped[host.identity]),
+        shipped=next(filter(None, shipped_files.values()), ()),
+        shipped_to=tuple(
+            position for position, host in enumerate(hosts) if shipped_files[host.identity]
+        ),
         builds=options.builds,
         build_folders=options.build_folders,
     )

@@ -71,26 +71,26 @@ def hosts_chart(comparison: FleetComparison) -> alt.LayerChart | None:
     if len(hosts_with_ratio) < 2 or comparison.fleet is None:
         return None
     drawn_hosts = _hosts_to_draw(hosts_with_ratio)
-    rows = list(_host_bars(comparison, drawn_hosts))
+    bars = list(_host_bars(comparison, drawn_hosts))
     # One more host has no ratio, so an end of the interval gives the position.
-    ratios_and_ends = [(row.ratio or next(filter(None, row.ends), None), row.ends) for row in rows]
+    ratios_and_ends = [(bar.ratio or next(filter(None, bar.ends), None), bar.ends) for bar in bars]
     drawn_ratios = [(ratio, ends) for ratio, ends in ratios_and_ends if ratio is not None]
     axis = ratio_axis(values_on_axis(drawn_ratios), comparison.min_effect)
     x = axis.channel(alt.X, f"{metric_name(comparison.metric)} against {comparison.baseline}")
-    y = name_rows("label", [row.label for row in rows])
-    kinds = [kind for kind in _BAR_KINDS if any(row.kind == kind for row in rows)]
+    y = name_rows("label", [bar.label for bar in bars])
+    kinds = [kind for kind in _BAR_KINDS if any(bar.kind == kind for bar in bars)]
     color_indices = [_COLOR_INDICES[_BAR_KINDS.index(kind)] for kind in kinds]
     color, shape = color_and_shape(
         "kind", kinds, color_indices, top_legend(columns=2, labelLimit=300)
     )
     marks: Rows = [
         {
-            "label": row.label,
-            "kind": row.kind,
-            "blocks": row.blocks,
-            **axis.coordinates(row.ratio, row.ends),
+            "label": bar.label,
+            "kind": bar.kind,
+            "blocks": bar.blocks,
+            **axis.coordinates(bar.ratio, bar.ends),
         }
-        for row in rows
+        for bar in bars
     ]
     points = [mark for mark in marks if mark["ratio"] is not None]
     tooltip = tooltips(("label:N", "host"), ("kind:N",), *RATIO_TOOLTIPS, ("blocks:Q",))
@@ -103,7 +103,7 @@ def hosts_chart(comparison: FleetComparison) -> alt.LayerChart | None:
         title=f"{comparison.candidate} against {comparison.baseline} on each host",
         notes=list(_notes(comparison, len(hosts_with_ratio), len(drawn_hosts))),
         description=f"Ratios with intervals, a row for each host. {comparison.summary}",
-        height=_ROW_HEIGHT * max(len(rows), 4),
+        height=_ROW_HEIGHT * max(len(bars), 4),
     )
 
 

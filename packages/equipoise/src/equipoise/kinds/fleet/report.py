@@ -247,8 +247,8 @@ def _host_row(
     estimate: Cell = UNKNOWN
     interval, blocks, weight = "", "0", UNKNOWN
     if effect is not None:
-        text, interval = estimate_and_interval(effect.ratio, effect.ratio_ci, unknown=UNKNOWN)
-        estimate = Styled(text, "strong") if host.host in differing_names else text
+        ratio_text, interval = estimate_and_interval(effect.ratio, effect.ratio_ci, unknown=UNKNOWN)
+        estimate = Styled(ratio_text, "strong") if host.host in differing_names else ratio_text
         blocks, weight = str(effect.blocks), percentage(effect.weight)
     return {
         "host:name": host.host,
@@ -359,10 +359,10 @@ def _control_sentence(fleet: FleetResult) -> Iterator[Part]:
     hosts_with_control = [host for host in fleet.hosts if host.control_excludes_one is not None]
     if hosts_with_control:
         differing_names = [host.host for host in hosts_with_control if host.control_excludes_one]
-        names = f": {names_of(differing_names)}" if differing_names else ""
+        names_clause = f": {names_of(differing_names)}" if differing_names else ""
         yield Paragraph(
             f"Control: the baseline against itself differs on {len(differing_names)} of "
-            f"{counted(len(hosts_with_control), 'host')}{names}."
+            f"{counted(len(hosts_with_control), 'host')}{names_clause}."
         )
 
 
@@ -382,18 +382,20 @@ def _medians_table(document: FleetDocument, fleet: FleetResult) -> Iterator[Part
     )
     medians = [[texts.get(name, UNKNOWN) for name in names] for texts in texts_by_host]
     heading, column_noun = "host", "more condition"
-    rows, columns = [host.host for host in hosts], names
+    row_names, column_names = [host.host for host in hosts], names
     # The columns are the conditions, or the hosts if there are fewer hosts than conditions.
     if len(names) > len(hosts):
         heading, column_noun = "condition", "more host"
-        rows, columns = columns, rows
+        row_names, column_names = column_names, row_names
         medians = [list(column) for column in zip(*medians, strict=True)]
-    hidden_count = len(columns) - _MAX_MEDIAN_COLUMNS
-    columns = columns[:_MAX_MEDIAN_COLUMNS]
+    hidden_count = len(column_names) - _MAX_MEDIAN_COLUMNS
+    column_names = column_names[:_MAX_MEDIAN_COLUMNS]
     title = "Medians on each host"
     table = Table(
-        (Column(heading, "name"), *(Column(name, "number") for name in columns)),
-        tuple((name, *row[: len(columns)]) for name, row in zip(rows, medians, strict=True)),
+        (Column(heading, "name"), *(Column(name, "number") for name in column_names)),
+        tuple(
+            (name, *row[: len(column_names)]) for name, row in zip(row_names, medians, strict=True)
+        ),
         label=title,
         notes=(
             "Each median is that of one host.",
@@ -416,9 +418,11 @@ def _host_runs(fleet: FleetResult) -> Iterator[Part]:
     )
     table = Table(*columns_and_rows(rows), label="Campaigns of the hosts", max_rows=MAX_HOST_ROWS)
     host, run = hosts_with_run[0]
-    line = Command(shell_line(["equipoise", "show", run]), f"The campaign of {host.host} alone:")
-    yield Section("Campaigns of the hosts", (table, line), folded=True, forms=PAGE)
-    yield Section("", (line,), forms=SCREEN | TEXT)
+    show_command = Command(
+        shell_line(["equipoise", "show", run]), f"The campaign of {host.host} alone:"
+    )
+    yield Section("Campaigns of the hosts", (table, show_command), folded=True, forms=PAGE)
+    yield Section("", (show_command,), forms=SCREEN | TEXT)
 
 
 def _comparison_title(comparison: FleetComparison) -> str:

@@ -71,8 +71,8 @@ class HostBlocks(Struct, frozen=True):
     """Weight in the mean over the asked hosts, declared before the first trial."""
     state: CampaignState = "measuring"
     known_at_end: tuple[int, ...] | None = None
-    """Number of known blocks of each asked host when other hosts' blocks ended this campaign.
-    ``None`` if the campaign did not end, or ended for reasons of its own."""
+    """If blocks of other hosts ended this campaign: the number of blocks of each asked host that
+    were known then. ``None`` if the campaign did not end, or ended for reasons of its own."""
 
 
 class LogInterval(Struct, frozen=True):
@@ -134,7 +134,7 @@ class FleetMean(Struct, frozen=True):
     """Confidence sequence from the rounds of exactly these hosts. ``None`` without a round, or if
     hosts could join after the first trial."""
     equivalence: Bounds
-    """Interval that decides on ``equivalent``. Each bound alone holds at alpha."""
+    """Interval that decides on ``equivalent``. The chance of an error is alpha for each bound."""
     verdict: Verdict
     means_veto: bool
     """Whether only the means and the slow runs prevent ``equivalent``."""
@@ -218,7 +218,7 @@ class _FleetAnalysis:
         self.margin, self.alpha = margin, alpha
         self.weights = np.array([host.weight for host in hosts])
         self.rounds = Rounds(hosts)
-        # The engine estimates two values: the typical log ratio and the order effect.
+        # The first value of an estimate is the typical log ratio.
         estimates = [host.blocks.engine.centre() for host in hosts]
         self.ln_ratios = [None if estimate is None else estimate[0] for estimate in estimates]
         # With several hosts, `mean_over_others` uses the other half of alpha.
@@ -370,10 +370,10 @@ class _FleetAnalysis:
 
     def typical_ln_ratio(self, indices: Sequence[int]) -> float | None:
         """Return the weighted mean of the typical log ratios; ``None`` if one is not finite."""
-        logs = [log for log in (self.ln_ratios[index] for index in indices) if log is not None]
-        if len(logs) < len(indices) or not all(math.isfinite(log) for log in logs):
+        ln_ratios = [ratio for index in indices if (ratio := self.ln_ratios[index]) is not None]
+        if len(ln_ratios) < len(indices) or not all(map(math.isfinite, ln_ratios)):
             return None
-        return float(self.weights_over(indices) @ np.array(logs))
+        return float(self.weights_over(indices) @ np.array(ln_ratios))
 
     # -- the means, which can veto a verdict
 
@@ -400,10 +400,10 @@ class _FleetAnalysis:
         ]
         if not all(0.0 < median < math.inf for median in medians):
             return False
-        hosts = list(zip(blocks, medians, strict=True))
+        blocks_and_medians = list(zip(blocks, medians, strict=True))
         return have_balanced_slow_runs(
-            np.concatenate([block.own_baseline / median for block, median in hosts]),
-            np.concatenate([block.candidate / median for block, median in hosts]),
+            np.concatenate([block.own_baseline / median for block, median in blocks_and_medians]),
+            np.concatenate([block.candidate / median for block, median in blocks_and_medians]),
             self.margin,
         )
 
@@ -413,29 +413,29 @@ class _FleetAnalysis:
         ``side`` is 1 if the typical ratio is above 1, else -1. The ratio of means contradicts it if
         it is beyond the margin on the opposite side.
         """
-        weights, ratios = self.weights_over(indices), self.ln_ratios_of_means(indices)
-        mean = float(weights @ ratios)
+        weights, ln_ratios = self.weights_over(indices), self.ln_ratios_of_means(indices)
+        mean = float(weights @ ln_ratios)
         if not side * mean < -self.margin:
             return False
-        for weight, ratio, index in zip(weights, ratios, indices, strict=True):
+        for weight, ln_ratio, index in zip(weights, ln_ratios, indices, strict=True):
             blocks = self.hosts[index].blocks
-            ratios_without = ln_ratios_without_one_block(blocks.baseline, blocks.candidate)
-            if not np.all(side * (mean + weight * (ratios_without - ratio)) < -self.margin):
+            without_one = ln_ratios_without_one_block(blocks.baseline, blocks.candidate)
+            if not np.all(side * (mean + weight * (without_one - ln_ratio)) < -self.margin):
                 return False
         return True
 
     # -- all hosts at once, and hosts that were not asked
 
     def e_value(self) -> float:
-        logs = np.array([host.blocks.engine.ln_e_value() for host in self.hosts])
-        return e_value_of(float(np.logaddexp.reduce(logs)) - math.log(len(logs)))
+        ln_e_values = np.array([host.blocks.engine.ln_e_value() for host in self.hosts])
+        return e_value_of(float(np.logaddexp.reduce(ln_e_values)) - math.log(len(ln_e_values)))
 
     def no_comparison_reason(self) -> str | None:
         """Return why hosts cannot be compared with each other; ``None`` if they can."""
-        identities = len({host.identity for host in self.hosts})
-        if identities == 1:
+        host_count = len({host.identity for host in self.hosts})
+        if host_count == 1:
             return "all campaigns ran on one host: nothing is known between hosts"
-        if identities < len(self.hosts):
+        if host_count < len(self.hosts):
             return "some campaigns ran on the same host, so they are not draws of different hosts"
         return None
 
@@ -497,8 +497,9 @@ class _FleetAnalysis:
 
     def early_ln_ratio(self, blocks: PairedBlocks, count: int) -> float:
         """Return the typical log ratio of a host's first blocks; NaN if all blocks are ties."""
-        columns = (blocks.differences[:count], blocks.orders[:count], blocks.tolerances[:count])
-        estimate = BettingSequence(*columns).centre()
+        estimate = BettingSequence(
+            blocks.differences[:count], blocks.orders[:count], blocks.tolerances[:count]
+        ).centre()
         return math.nan if estimate is None else estimate[0]
 
     def variance(self, seed: int) -> HostVariance:
@@ -616,8 +617,8 @@ def rosters_of(hosts: Sequence[HostBlocks]) -> tuple[Roster, ...]:
             break
         indices = [index for index in indices if index not in ended_hosts]
         for index in indices:
-            block_counts = (hosts[ended_index].known_at_end for ended_index in ended_hosts)
-            known_counts = [counts[index] for counts in block_counts if counts is not None]
+            counts_at_ends = (hosts[ended_index].known_at_end for ended_index in ended_hosts)
+            known_counts = [counts[index] for counts in counts_at_ends if counts is not None]
             starts[index] = max(starts[index] + round_count, *known_counts, 0)
     return tuple(rosters)
 
@@ -642,12 +643,12 @@ class Rounds:
         weights = np.array([self._hosts[index].weight for index, _ in slices])
         weights /= weights.sum()
         # The proof of the bets turns all coins of a round together, so one host's coin is enough.
-        heaviest, blocks = slices[int(np.argmax(weights))]
-        orders = self._hosts[heaviest].blocks.orders[blocks]
+        heaviest, block_slice = slices[int(np.argmax(weights))]
+        orders = self._hosts[heaviest].blocks.orders[block_slice]
         # Both arrays have the shape (hosts, rounds).
         differences, tolerances = (
-            np.array([column[index][blocks] for index, blocks in slices])
-            for column in self._differences_and_tolerances
+            np.array([values_by_host[index][block_slice] for index, block_slice in slices])
+            for values_by_host in self._differences_and_tolerances
         )
         with np.errstate(invalid="ignore"):
             means = (weights[:, None] * differences).sum(axis=0)
@@ -672,6 +673,7 @@ def _without_order_effect(blocks: PairedBlocks) -> FloatArray:
         ).centre()
         end_block = min(len(differences), math.ceil(used_blocks * _ORDER_EFFECT_GROWTH))
         if estimate is not None:
-            corrected[used_blocks:end_block] -= orders[used_blocks:end_block] * estimate[1]
+            _, order_effect, _ = estimate
+            corrected[used_blocks:end_block] -= orders[used_blocks:end_block] * order_effect
         used_blocks = end_block
     return corrected

@@ -365,16 +365,16 @@ def _ratios_to_baseline(document: FleetDocument) -> Iterator[float | None]:
         for comparison in document.comparisons
         if comparison.metric == metric
     }
-    costs = {
+    values = {
         (row.host, row.block, row.condition): row.value_of(metric)
         for row in document.trials
         if row.analysed
     }
     for row in document.trials:
-        baseline_cost = costs.get((row.host, row.block, baselines.get(row.condition, "")))
-        candidate_cost = costs.get((row.host, row.block, row.condition)) if row.analysed else None
+        baseline_value = values.get((row.host, row.block, baselines.get(row.condition, "")))
+        own_value = values.get((row.host, row.block, row.condition)) if row.analysed else None
+        numerator, denominator = own_value, baseline_value
         if metric in document.more_is_better:
-            baseline_cost, candidate_cost = candidate_cost, baseline_cost
-        yield (
-            candidate_cost / baseline_cost if candidate_cost is not None and baseline_cost else None
-        )
+            # The cost is then the inverse of the value.
+            numerator, denominator = baseline_value, own_value
+        yield numerator / denominator if numerator is not None and denominator else None

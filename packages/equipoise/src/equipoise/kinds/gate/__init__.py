@@ -3,7 +3,7 @@
 terms      what a gate adds to a plan and to a result document
 verdict    the decision, during the campaign and at its end, and a forecast of the needed blocks
 analysis   the result, computed from the recorded blocks
-report     the question and the answer of the report, and the summary for a pull request
+report     the question that a report answers, the answer, and the summary for a pull request
 command    ``equipoise gate``, and the plan that compares two revisions
 """
 

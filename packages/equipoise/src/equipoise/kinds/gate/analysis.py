@@ -65,8 +65,8 @@ def gate_result(plan: Plan, blocks: Blocks) -> GateResult | None:
     # In this order, all metrics of one benchmark are neighbours.
     contrast_costs = list(itertools.chain.from_iterable(zip(*costs_of_metrics, strict=True)))
     min_effect = plan.judgement.min_effect
-    pairs = [costs.paired_blocks for costs in contrast_costs]
-    decisions = judge_gate(pairs, min_effect=min_effect, alpha=plan.judgement.alpha)
+    paired_blocks = [costs.paired_blocks for costs in contrast_costs]
+    decisions = judge_gate(paired_blocks, min_effect=min_effect, alpha=plan.judgement.alpha)
     rows = tuple(
         _gate_row(plan, costs, decision)
         for costs, decision in zip(contrast_costs, decisions, strict=True)

@@ -134,11 +134,11 @@ def gate_plan(
         plan,
         chosen_contrasts=contrasts,
         terms=GatePlan(
-            request.baseline,
-            request.candidate,
-            metrics,
-            request.fail_undecided,
-            dict(bisect_lines(request, benchmarks, metrics)),
+            baseline=request.baseline,
+            candidate=request.candidate,
+            metrics=metrics,
+            fails_undecided=request.fail_undecided,
+            bisect=dict(bisect_lines(request, benchmarks, metrics)),
         ),
     )
     return plan, (*listing_warnings, *metric_warnings)
@@ -304,15 +304,17 @@ def _report_undecided(gate: GateResult | None) -> None:
         say(f"the gate is undecided. {problem}", hint)
 
 
-def _write_summary(document: GateDocument, markdown: Path | None, output: OutputOptions) -> None:
+def _write_summary(
+    document: GateDocument, markdown_file: Path | None, output: OutputOptions
+) -> None:
     """Write the summary to the file of ``--markdown``, to GitHub's step summary and to stdout.
 
     A terminal shows the summary as a screen; a pipe gets Markdown.
     """
     screen_document = gate_document(document)
     summary = to_markdown(screen_document)
-    if markdown is not None:
-        write_file(markdown, f"{summary}\n{COMMENT_MARK}\n".encode())
+    if markdown_file is not None:
+        write_file(markdown_file, f"{summary}\n{COMMENT_MARK}\n".encode())
     step_file = os.environ.get(STEP_SUMMARY)
     if step_file:
         try:
@@ -374,4 +376,6 @@ def _warnings(request: GateRequest, *, of_working_tree: bool) -> Iterator[Campai
             "name an earlier revision with --baseline",
         )
     if of_working_tree:
-        yield from warnings_of_working_tree(request.repository, "neither revision", "the candidate")
+        yield from warnings_of_working_tree(
+            request.repository, holder="neither revision", owner="the candidate"
+        )

@@ -108,8 +108,8 @@ def gate_document(document: GateDocument) -> Document:
     for name, line in gate.bisect.items():
         names_by_line.setdefault(line, []).append(name)
     for line, names in itertools.islice(names_by_line.items(), MAX_ALIKE):
-        commits = "commit" if len(names) == 1 else "commits"
-        parts.append(Command(line, f"Which {commits} made {names_of(names)} slower?"))
+        noun = "commit" if len(names) == 1 else "commits"
+        parts.append(Command(line, f"Which {noun} made {names_of(names)} slower?"))
     if document.warnings:
         sentences = tuple(f"{warning.summary}; {warning.hint}" for warning in document.warnings)
         parts += [Bullets(sentences, forms=TEXT), Warnings(document.warnings, forms=VERBOSE)]
@@ -142,25 +142,28 @@ def shortage_sentences(gate: GateResult) -> tuple[str, ...]:
     shortage = gate.shortage
     if shortage is None:
         return ()
-    measured = counted(shortage.blocks, "block")
-    spent = waiting_time(shortage.blocks * shortage.block_s)
+    block_text = counted(shortage.blocks, "block")
+    spent_time = waiting_time(shortage.blocks * shortage.block_s)
     if shortage.needed_blocks is None or shortage.needed_s is None:
         problem = (
-            f"Not decided after {measured} ({spent}), and no forecast: the change is close to "
-            f"{option('min_effect')} {gate.min_effect:g}, or trials vary too much."
+            f"Not decided after {block_text} ({spent_time}), and no forecast: the change is close "
+            f"to {option('min_effect')} {gate.min_effect:g}, or trials vary too much."
         )
         action = f"Raise {option('min_effect')}, or run again with a larger {option('budget')}"
     else:
-        bound = "at least " if shortage.is_lower_bound else "about "
+        qualifier = "at least " if shortage.is_lower_bound else "about "
         problem = (
-            f"Measured too little: {measured} ({spent}); needs {bound}{shortage.needed_blocks} "
+            f"Measured too little: {block_text} ({spent_time}); needs "
+            f"{qualifier}{shortage.needed_blocks} "
             f"blocks, {'' if shortage.is_lower_bound else 'about '}"
             f"{waiting_time(shortage.needed_s)}."
         )
         budget_s = math.ceil(_BUDGET_FACTOR * shortage.needed_s)
         action = f"Run again with {option('budget', budget_s)}"
-    fails = f" With {option('fail_undecided')}, an undecided gate fails." if gate.passed else ""
-    return problem, f"{action} (a block takes {duration(shortage.block_s)}).{fails}"
+    fail_sentence = (
+        f" With {option('fail_undecided')}, an undecided gate fails." if gate.passed else ""
+    )
+    return problem, f"{action} (a block takes {duration(shortage.block_s)}).{fail_sentence}"
 
 
 def _row_tables(rows: Sequence[GateRow], alpha: float) -> Iterator[Part]:

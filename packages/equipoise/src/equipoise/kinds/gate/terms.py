@@ -73,7 +73,7 @@ class GateRow(Struct, frozen=True):
     outcome: GateOutcome
     summary: str
     equivalence_ci: Interval
-    """Interval that decides the outcome. Each end alone holds at ``level``."""
+    """Interval that decides the outcome. Each end is wrong with a chance of at most ``level``."""
     equivalence_level: float
     """1 minus the coverage of ``equivalence_ci``."""
 
@@ -110,8 +110,8 @@ class GateResult(Struct, frozen=True):
     rows: tuple[GateRow, ...]
     summary: str
     bisect: dict[str, str] = field(default_factory=dict)
-    """Shell line that bisects each slower benchmark, by the benchmark's name. The line is the same
-    for all benchmarks that one bisection can search."""
+    """Shell line that bisects each slower benchmark, by the benchmark's name. Benchmarks that one
+    bisection can search have the same line."""
     shortage: GateShortage | None = None
     """Null if every benchmark is decided."""
 

@@ -29,7 +29,7 @@ from equipoise.stats.verdict import (
 CONTINUATIONS = 20
 """Number of simulated continuations of the campaign for the forecast of one comparison."""
 MAX_CONTINUATIONS = 200
-"""Maximum for all undecided comparisons together, but `MIN_CONTINUATIONS` for each comparison."""
+"""Maximum for all undecided comparisons together; each still has at least `MIN_CONTINUATIONS`."""
 MIN_BLOCKS_OF_SPREAD = 4
 """Minimum number of measured blocks for a simulation; with fewer, the forecast is a bound."""
 
@@ -134,9 +134,8 @@ def _median_block_count(
     """Return the median number of blocks until the interval excludes the margin."""
     count = len(blocks)
     extra_blocks = min(max(FORECAST_GROWTH * count, MIN_FORECAST_BLOCKS), MAX_FORECAST_BLOCKS)
-    # The engine estimates two values: the typical log ratio and the effect of the order.
-    estimate = blocks.engine.centre()
-    order_effect = 0.0 if estimate is None else estimate[1]
+    # The engine estimates the typical log ratio, the effect of the order, and the scale.
+    _, order_effect, _ = blocks.engine.centre() or (0.0, 0.0, 0.0)
     differences, orders, tolerances = blocks.differences, blocks.orders, blocks.tolerances
     generator = np.random.default_rng(seed)
     block_counts: list[float] = []

@@ -214,6 +214,7 @@ def _history_campaign(
 def _era_numbers(records: Sequence[RunRecord]) -> list[int]:
     """Return the number of the era of each campaign, from 1."""
     numbers: dict[str, int] = {}
+    """Number of each era, by the digest of the era."""
     return [numbers.setdefault(history_of(record.plan).era, len(numbers) + 1) for record in records]
 
 

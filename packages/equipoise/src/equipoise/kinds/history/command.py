@@ -159,12 +159,12 @@ def _era_digest(request: HistoryRequest, builds: CommitBuilds) -> str:
     """Return the digest of the properties that make the numbers of two campaigns comparable."""
     # The command may be a program of the toolchain, such as an interpreter.
     shell_line = " ".join([request.build or "", *_benchmark_command(request)])
-    tools = digest_of_toolchain(shell_line, own_environment(), request.repository)
+    toolchain_digest = digest_of_toolchain(shell_line, own_environment(), request.repository)
     recipe = builds.recipe
     return digest(
         [
             _DIGEST_VERSION,
-            tools,
+            toolchain_digest,
             recipe.environment_digest,
             recipe.submodules,
             snapshot().get("kernel"),
@@ -295,8 +295,8 @@ def command(history_options: HistoryOptions) -> int:
     first_request, *_ = requests
     results: list[CampaignResult] = []
     with scratch_folder() as scratch, measuring(output) as (ledger, listener):
-        build_options = (first_request.repository, first_request.build, first_request.tool)
-        with open_cache(*build_options, scratch) as cache:
+        cache_arguments = (first_request.repository, first_request.build, first_request.tool)
+        with open_cache(*cache_arguments, scratch) as cache:
             builds = CommitBuilds(cache, first_request.commits)
             listener.building((f"baseline {first_request.baseline.label}",))
             builds.build_needed(first_request.needed)
@@ -369,15 +369,15 @@ def resume_history(
     """
     terms = history_of(record.plan)
     with conduct.series_lock(terms.series, ledger):
-        latest = ledger.runs_of_series(terms.series, STUDY)[-1]
-        if latest != record.id:
+        latest_id = ledger.runs_of_series(terms.series, STUDY)[-1]
+        if latest_id != record.id:
             raise UnusableInput(
-                f"campaign {record.id} cannot be resumed: the later campaign {latest} of this "
+                f"campaign {record.id} cannot be resumed: the later campaign {latest_id} of this "
                 "history depends on it",
-                hint=f"resume the latest campaign: equipoise resume {latest}",
+                hint=f"resume the latest campaign: equipoise resume {latest_id}",
             )
-        series = series_of(record)
-        if not read_history(series).next_block((), 0.0):
+        campaigns = series_of(record)
+        if not read_history(campaigns).next_block((), 0.0):
             return record.id
         with revisions.builds_of_record(record) as builds:
             builds.build_needed(needed_commits(terms.baseline))
@@ -386,7 +386,7 @@ def resume_history(
                 limits,
                 ledger,
                 listener,
-                judge_of=partial(HistoryJudge, builds=builds, earlier=series[:-1]),
+                judge_of=partial(HistoryJudge, builds=builds, earlier=campaigns[:-1]),
                 segment_of=partial(CommitsSegment, builds=builds),
             )
 
@@ -440,9 +440,9 @@ def _find_baseline(
     since = history_options.since
     baseline = None if since is None else last_commit_before(repository, latest, since)
     if baseline is None:
-        no_commit = "" if since is None else f", and no commit is before --since {since}"
+        no_commit_clause = "" if since is None else f", and no commit is before --since {since}"
         raise UnusableInput(
-            f"a history needs a baseline, but the ledger has no earlier history{no_commit}",
+            f"a history needs a baseline, but the ledger has no earlier history{no_commit_clause}",
             hint=f"add --from REV, for example {EXAMPLE}",
         )
     return baseline

@@ -111,7 +111,7 @@ def history_chart(result: HistoryResult) -> alt.LayerChart:
     band_mark = alt.MarkDef("area", color=color_of(_CURVE_COLOR), opacity=0.15, aria=False)
     bar_mark = rule(1 if has_small_marks else 3, color=color_of(_CURVE_COLOR))
     curve_mark = point(20 if has_small_marks else 50)
-    not_built = [revision for revision in result.revisions if revision.status == "not built"]
+    unbuildable = [revision for revision in result.revisions if revision.status == "not built"]
     channels = {"color": color, "shape": shape}
     layers = [
         *axis.reference_marks(result.min_effect, y),
@@ -124,7 +124,7 @@ def history_chart(result: HistoryResult) -> alt.LayerChart:
         layer(curve_rows, bar_mark, x=x, y=y, y2="high:Q", tooltip=tooltip),
         layer(curve_rows, curve_mark, x=x, y="ratio:Q", tooltip=tooltip, **channels),
         layer(
-            list(map(_commit_row, not_built)),
+            list(map(_commit_row, unbuildable)),
             point(50, shape="cross", angle=45, color=color_of(_NOT_BUILT_COLOR)),
             x=x,
             y=alt.value(HEIGHT - _NOT_BUILT_DISTANCE),
@@ -145,12 +145,12 @@ def history_chart(result: HistoryResult) -> alt.LayerChart:
             ),
         ),
     ]
-    compared = f"{counted(len(curve_rows) - 1, 'commit')} against {result.baseline.label}"
+    subject = f"{counted(len(curve_rows) - 1, 'commit')} against {result.baseline.label}"
     return frame(
         layers,
         title=f"{metric[:1].upper()}{metric[1:]} over the commits since {result.baseline.asked}",
         notes=list(_notes(result, axis, marks, suspicions)),
-        description=f"Ratio of the {metric} of {compared}, with intervals. {result.summary}",
+        description=f"Ratio of the {metric} of {subject}, with intervals. {result.summary}",
         height=HEIGHT,
     )
 

@@ -90,9 +90,11 @@ class HistoryJudge(CommitsJudge):
     def _choose_conditions(self, built: Collection[int], build_trials: float) -> tuple[int, ...]:
         # The check for a stop and the next block need the same choice.
         arguments = (self._update_count, frozenset(built), build_trials)
-        if self._cached_choice[0] != arguments:
-            self._cached_choice = (arguments, self.history.next_block(built, build_trials))
-        return self._cached_choice[1]
+        cached_arguments, conditions = self._cached_choice
+        if cached_arguments != arguments:
+            conditions = self.history.next_block(built, build_trials)
+            self._cached_choice = (arguments, conditions)
+        return conditions
 
     def analyse(self) -> tuple[ComparisonStatus, ...]:
         """Return one status, with the number of measured commits and the certain changes."""

@@ -95,6 +95,7 @@ _BRIEF_COLUMNS = ("commit", "subject:name", "author", "date", "change:number", "
 _PICTURE_WIDTH = 27
 """Width of the picture of an interval, in letters."""
 _BAR, _ESTIMATE_MARK, _BASELINE_MARK = "─", "●", "│"
+"""Letters of the picture of an interval."""
 _LEFT_ARROW, _RIGHT_ARROW = "<>"
 """Letters at the ends of an interval that is longer than the picture."""
 _CURVE_LABEL = "Commits over the baseline, the oldest first"
@@ -261,10 +262,10 @@ def _change_remarks(change: HistoryChange) -> Iterator[str]:
 
 
 def _change_parts(document: HistoryDocument, result: HistoryResult) -> Iterator[Part]:
-    rows = columns_and_rows(
+    table_content = columns_and_rows(
         _change_row(change, _color_verdict(document, result, change)) for change in result.changes
     )
-    table = Table(*rows, label="Changes, the oldest first", max_rows=MAX_ROWS)
+    table = Table(*table_content, label="Changes, the oldest first", max_rows=MAX_ROWS)
     notes = Bullets(tuple(_change_notes(result)), "dim")
     commands: list[Part] = []
     ranges = [change for change in result.changes if change.confirm]
@@ -394,10 +395,10 @@ def _screen_table(
     margin = 1.0 + result.min_effect / 100.0
     extremes = values_on_axis([(revision.ratio, revision.ratio_ci) for revision in revisions])
     drawn_ratios = [1.0 / margin, margin, *filter(None, extremes)]
-    low, high = math.log(min(drawn_ratios)), math.log(max(drawn_ratios))
+    ln_low, ln_high = math.log(min(drawn_ratios)), math.log(max(drawn_ratios))
 
     def column_of(ratio: float) -> int:
-        fraction = (math.log(ratio) - low) / (high - low)
+        fraction = (math.log(ratio) - ln_low) / (ln_high - ln_low)
         return round((_PICTURE_WIDTH - 1) * min(max(fraction, 0.0), 1.0))
 
     def picture(revision: HistoryRevision) -> str:
@@ -407,22 +408,25 @@ def _screen_table(
             begin = column_of(lower) if lower else 0
             end = column_of(upper) if upper else _PICTURE_WIDTH - 1
             letters[begin : end + 1] = _BAR * (end + 1 - begin)
-            if not lower or math.log(lower) < low:
+            if not lower or math.log(lower) < ln_low:
                 letters[0] = _LEFT_ARROW
-            if not upper or math.log(upper) > high:
+            if not upper or math.log(upper) > ln_high:
                 letters[-1] = _RIGHT_ARROW
         letters[column_of(1.0)] = _BASELINE_MARK
         if revision.ratio:
             letters[column_of(revision.ratio)] = _ESTIMATE_MARK
         return "".join(letters)
 
-    heading = " to ".join(in_one_unit(math.exp(low), math.exp(high)))
+    heading = " to ".join(in_one_unit(math.exp(ln_low), math.exp(ln_high)))
     columns = (Column("commit"), Column("subject", "name"), Column(heading), Column("change"))
     rows: list[Row] = []
     for revision in revisions:
-        commit, subject, *_, estimate, interval, _, status = _revision_row(revision).values()
-        description = f"{text_of(estimate):<8}  {text_of(interval)}" if interval else status
-        rows.append((commit, subject, picture(revision), description))
+        cells = _revision_row(revision)
+        description = cells["status"]
+        if interval := cells["interval"]:
+            estimate = cells["over the baseline:number"]
+            description = f"{text_of(estimate):<8}  {text_of(interval)}"
+        rows.append((cells["commit"], cells["subject:name"], picture(revision), description))
     return Table(columns, tuple(rows), label=_CURVE_LABEL, notes=tuple(notes))
 
 
@@ -475,13 +479,15 @@ _SECONDS_PER_UNIT = {
     **dict.fromkeys(("s", "seconds"), 1.0),
     **dict.fromkeys(("ns", "nanoseconds", "nanoseconds (ns)"), 1e-9),
 }
+"""Seconds in one unit, for each name of a unit of time."""
 _BYTE_UNITS = frozenset({"B", "bytes"})
+"""Names of the unit byte."""
 
 
 def series_document(result: SeriesResult) -> Document:
     """Build the document of imported series without a history."""
-    files = (f"{imported.tool}: {imported.source}" for imported in result.series)
-    sources = ", ".join(dict.fromkeys(files))
+    series_sources = (f"{imported.tool}: {imported.source}" for imported in result.series)
+    sources = ", ".join(dict.fromkeys(series_sources))
     return Document(
         name="series",
         title="Imported series",

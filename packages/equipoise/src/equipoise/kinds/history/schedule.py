@@ -123,14 +123,14 @@ class Schedule(Struct, frozen=True):
             return 0
         needed_commits = {*self.measured, *self.curve_commits}
         pairs = _pairs_along(sorted(commit for commit in needed_commits if commit >= self.start))
-        all_expected = (state.expected_blocks for state in self.states.values())
-        forecasts = [expected for expected in all_expected if expected is not None]
+        all_forecasts = (state.expected_blocks for state in self.states.values())
+        forecasts = [forecast for forecast in all_forecasts if forecast is not None]
         median = statistics.median(forecasts) if forecasts else FIRST_PATIENCE
         remaining_blocks = 0.0
         for state in map(self._state, pairs):
             if state.needs_blocks(_UNLIMITED_PATIENCE):
-                expected = median if state.expected_blocks is None else state.expected_blocks
-                remaining_blocks += max(1.0, expected - state.blocks)
+                forecast = median if state.expected_blocks is None else state.expected_blocks
+                remaining_blocks += max(1.0, forecast - state.blocks)
         return max(1, math.ceil(remaining_blocks / MAX_COMMITS_OF_BLOCK))
 
     def _grid_pairs(self) -> list[IndexPair]:
@@ -140,15 +140,16 @@ class Schedule(Struct, frozen=True):
             self.curve_commits[round(step * (len(self.curve_commits) - 1) / COARSE_STRETCHES)]
             for step in range(COARSE_STRETCHES + 1)
         }
-        ends = {BASELINE, *self.measured, last}
-        measured_pairs = [pair for pair in _pairs_along(sorted(ends)) if pair in self.states]
+        fixed_commits = {BASELINE, *self.measured, last}
+        pairs = _pairs_along(sorted(fixed_commits))
+        measured_pairs = [pair for pair in pairs if pair in self.states]
         new_commits = {
             commit
             for commit in grid
-            if not any(low < commit < high for low, high in measured_pairs)
+            if not any(earlier < commit < later for earlier, later in measured_pairs)
         }
-        pairs = _pairs_along(sorted(ends | new_commits))
-        return [pair for pair in pairs if pair[0] >= self.start]
+        grid_pairs = _pairs_along(sorted(fixed_commits | new_commits))
+        return [pair for pair in grid_pairs if pair[0] >= self.start]
 
     def _with_widest_halved(
         self, pairs: Sequence[IndexPair], preferred: frozenset[int]
@@ -200,8 +201,10 @@ class Schedule(Struct, frozen=True):
         first, last = pair
         measured_inside = [commit for commit in self.measured if first <= commit <= last]
         if len(measured_inside) > 2:
-            least_run = self._least_run_pair(_pairs_along(measured_inside), patience)
-            return () if least_run is None else _with_next_commit(least_run, measured_inside)
+            least_run_pair = self._least_run_pair(_pairs_along(measured_inside), patience)
+            return (
+                () if least_run_pair is None else _with_next_commit(least_run_pair, measured_inside)
+            )
         unmeasured = [commit for commit in self.runnable if first < commit < last]
         if unmeasured:
             return (first, _middle_commit(unmeasured, preferred), last)
@@ -214,10 +217,10 @@ class Schedule(Struct, frozen=True):
 
         ``pairs`` are in the order of the commits. Commits in ``built`` need no build.
         """
-        least_run = self._least_run_pair(pairs, patience)
-        if least_run is None:
+        least_run_pair = self._least_run_pair(pairs, patience)
+        if least_run_pair is None:
             return ()
-        commits = list(least_run)
+        commits = list(least_run_pair)
         while True:
             neighbours = [pair for pair in pairs if pair[0] == commits[-1] or pair[1] == commits[0]]
             neighbours = [pair for pair in neighbours if self._state(pair).needs_blocks(patience)]

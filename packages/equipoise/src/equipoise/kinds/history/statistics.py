@@ -117,13 +117,16 @@ class History:
         self._start_index = BASELINE
         self._indices: dict[str, int] = {}
         self._parent_hashes: dict[str, str] = {}
+        """Hash of the first parent of each commit, by the hash of the commit."""
         self._era_numbers: dict[str, int] = {}
         self._era = 0
+        """Number of the present era, from 1; 0 before the first campaign."""
         self._withdrawn_by_era: dict[int, set[str]] = {}
         """Hashes of the commits that do not build or run, by era number."""
         self._hashes_to_retry: set[str] = set()
         """Hashes of the withdrawn commits that the present campaign may try once more."""
         self._measured: set[str] = set()
+        """Hashes of the commits that ran, in any era."""
         self._curve_comparisons: dict[tuple[str, int], _CommitComparison] = {}
         """Comparison with the baseline, by hash of the commit and era number."""
         self._pairs: list[_MeasuredPair] = []
@@ -206,8 +209,8 @@ class History:
         for comparison in (*pairs, *self._comparisons_of_block(commits)):
             earlier, later = self._index_span(comparison)
             is_earlier_first = order.index(earlier) < order.index(later)
-            direction = BASELINE_FIRST if is_earlier_first else CANDIDATE_FIRST
-            comparison.add(costs[earlier], costs[later], direction)
+            pair_order = BASELINE_FIRST if is_earlier_first else CANDIDATE_FIRST
+            comparison.add(costs[earlier], costs[later], pair_order)
         self._measured.update(self._hashes[commit] for commit in commits)
         self._blocks += 1
         self._baseline_blocks += BASELINE in costs
@@ -303,11 +306,12 @@ class History:
         if commits[0] != BASELINE:
             return
         for commit in commits[1:]:
-            key = (self._hashes[commit], self._era)
+            sha = self._hashes[commit]
+            key = (sha, self._era)
             if key not in self._curve_comparisons:
                 number, baseline_hash = len(self._curve_comparisons) + 1, self._hashes[BASELINE]
                 self._curve_comparisons[key] = _CommitComparison(
-                    baseline_hash, key[0], self._era, number, self._alpha, self._empty_blocks()
+                    baseline_hash, sha, self._era, number, self._alpha, self._empty_blocks()
                 )
             yield self._curve_comparisons[key]
 
