@@ -196,7 +196,7 @@ def _effect_cells(effect: Effect | Period | Placebo) -> tuple[str, str]:
             return percent_change(effect.ratio), "none"
         return estimate_and_interval(effect.ratio, effect.ratio_ci)
     difference = UNKNOWN if effect.difference is None else signed_amount(effect.difference)
-    return difference, _interval_cell(effect.difference_ci, False)
+    return difference, _interval_cell(effect.difference_ci, as_ratio=False)
 
 
 def _interval_cell(bounds: Interval | None, as_ratio: bool) -> str:

@@ -208,9 +208,9 @@ def _refuse_mixed_units(log: Log, name: str, values: Floats) -> None:
                 raise UnusableInput(
                     f"{name} is in mixed units: column {column} has {listed(units)}", hint=hint
                 )
-    step = _unit_step(values)
-    if step is not None:
-        factor, lower, higher = step
+    two_units = _unit_step(values)
+    if two_units is not None:
+        factor, lower, higher = two_units
         raise UnusableInput(
             f"{name} seems to be in mixed units: {np.size(lower)} values around "
             f"{np.median(lower):.3g} and {np.size(higher)} around {np.median(higher):.3g}, a "
