@@ -74,7 +74,7 @@ def search_report(
 ) -> Report:
     """Build the report of a search for weights.
 
-    ``result`` is the match with the best weights; ``None`` without an outcome.
+    ``result`` is the match with the best weights, for the outcome; ``None`` without an outcome.
     """
     facts = [] if result is None else result.facts()
     report = _report(

@@ -353,7 +353,7 @@ def answer_warnings(
 ) -> Iterator[AnalysisWarning]:
     """Yield the warnings about placebos with an effect, and about an effect that changes in time.
 
-    ``p_value`` belongs to Cochran's test of one common effect in all periods.
+    ``periods`` is the number of periods. ``p_value`` is Cochran's, for one common effect in all.
     """
     for placebo in placebos:
         if placebo.shows_effect:

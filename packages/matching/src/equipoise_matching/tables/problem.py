@@ -298,7 +298,7 @@ class Pairing(Struct, frozen=True, kw_only=True):
         }
 
     def exact_in(self, names: Sequence[str], owners: Sequence[str]) -> list[bool]:
-        """Return whether ``exact`` has the name or the owner of each column."""
+        """Return for each column whether ``exact`` names the column or its owner."""
         return [not {*pair}.isdisjoint(self.exact) for pair in zip(names, owners, strict=True)]
 
 
