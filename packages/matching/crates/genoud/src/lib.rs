@@ -1,7 +1,7 @@
 //! Genetic optimisation using derivatives (Mebane & Sekhon 2011, JSS 42(11)).
 //!
-//! The search asks the caller for the values of points, and continues with the answers. A candidate
-//! is a point with its values; the paper calls it an individual.
+//! The search asks the caller for the values of points. A candidate is a point with its values.
+//! `Philox` and `Tausworthe` generate random numbers, and a `Source` draws from one of them.
 
 mod candidate;
 mod domain;

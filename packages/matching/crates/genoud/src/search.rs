@@ -145,9 +145,9 @@ impl Search {
                 rows.len()
             )));
         }
-        if let Some(before) = self.criteria.filter(|&before| before != criteria) {
+        if let Some(earlier) = self.criteria.filter(|&earlier| earlier != criteria) {
             return Err(SearchError(format!(
-                "{criteria} values for each point, but {before} values in earlier answers"
+                "{criteria} values for each point, but {earlier} values in earlier answers"
             )));
         }
         self.criteria = Some(criteria);

@@ -19,6 +19,7 @@ const DISCARDED_BITS: usize = 5000 * DEGREE;
 /// A generator of 32-bit words from a shift register of 1,279 words.
 #[derive(Clone, Debug)]
 pub struct Tausworthe {
+    /// The last 1,279 words.
     words: Vec<u32>,
     /// Index of the oldest word, which the next word replaces.
     position: usize,
@@ -63,6 +64,7 @@ impl Tausworthe {
 
 /// The sequence of bits from which the words are made.
 struct Bits {
+    /// The last 1,279 bits.
     last: Vec<bool>,
     /// Index of the oldest bit, which the next bit replaces.
     position: usize,

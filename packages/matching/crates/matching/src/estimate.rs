@@ -238,11 +238,11 @@ fn slopes(covariates: &[f64], columns: usize, outcome: &[f64], weights: &[f64]) 
         }
     }
     let mut slopes = vec![0.0; columns];
-    for (value, vector) in eigen(&products, columns).above(NEGLIGIBLE_FRACTION) {
+    for (eigenvalue, vector) in eigen(&products, columns).above(NEGLIGIBLE_FRACTION) {
         let products = vector.iter().zip(&outcome_products);
         let projection: f64 = products.map(|(entry, product)| entry * product).sum();
         for (slope, entry) in slopes.iter_mut().zip(vector) {
-            *slope += projection / value * entry;
+            *slope += projection / eigenvalue * entry;
         }
     }
     for (slope, scale) in slopes.iter_mut().zip(&scales) {

@@ -320,22 +320,22 @@ impl Matcher {
             }
             (ends, neighbours)
         })?;
-        let mut all = Neighbourhoods {
+        let mut found = Neighbourhoods {
             starts: vec![0],
             neighbours: Vec::with_capacity(chunks.iter().map(|(_, chunk)| chunk.len()).sum()),
             last_distances: Vec::with_capacity(point_count),
             has_enough: Vec::with_capacity(point_count),
         };
         for (ends, neighbours) in chunks {
-            let offset = all.neighbours.len();
-            all.neighbours.extend(neighbours);
+            let offset = found.neighbours.len();
+            found.neighbours.extend(neighbours);
             for (end, last_distance, has_enough) in ends {
-                all.starts.push(offset + end);
-                all.last_distances.push(last_distance);
-                all.has_enough.push(has_enough);
+                found.starts.push(offset + end);
+                found.last_distances.push(last_distance);
+                found.has_enough.push(has_enough);
             }
         }
-        Some(all)
+        Some(found)
     }
 }
 

@@ -42,8 +42,11 @@ pub struct SearchResult {
     single: Option<NearPoint>,
     /// The nearest points that are needed for the weight, the furthest first.
     nearest: BinaryHeap<NearPoint>,
+    /// Total weight of `single` and `nearest`.
     weight: f64,
+    /// As in the query.
     needed_weight: f64,
+    /// As in the query.
     tolerance: f64,
 }
 

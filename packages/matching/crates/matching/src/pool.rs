@@ -49,32 +49,32 @@ impl Pool {
             let group = group as usize;
             &grouped_rows[group_starts[group] as usize..group_starts[group + 1] as usize]
         };
-        let count = group_starts.len() - 1;
+        let point_count = group_starts.len() - 1;
         let dimensions = points.dimensions;
         let width = dimensions + columns.len();
-        let mut values = Vec::with_capacity(count * width);
-        for &start in &group_starts[..count] {
+        let mut values = Vec::with_capacity(point_count * width);
+        for &start in &group_starts[..point_count] {
             let row = grouped_rows[start as usize] as usize;
             values.extend_from_slice(points.row(row));
             let value = |column: &usize| problem.x[row * problem.columns + column];
             values.extend(columns.iter().map(value));
         }
-        let mut order: Vec<u32> = (0..to_u32(count)).collect();
+        let mut order: Vec<u32> = (0..to_u32(point_count)).collect();
         let input = TreeInput {
             values: &values,
             dimensions,
             calipers: &calipers,
         };
-        let tree = if count < MIN_TREE_POINTS && problem.method != Method::Tree {
+        let tree = if point_count < MIN_TREE_POINTS && problem.method != Method::Tree {
             Tree::empty(&input)
         } else {
             Tree::new(&input, &mut order)
         };
 
-        let mut blocks = vec![f64::INFINITY; count.div_ceil(LANES) * LANES * dimensions];
-        let mut first_member = Vec::with_capacity(count + 1);
+        let mut blocks = vec![f64::INFINITY; point_count.div_ceil(LANES) * LANES * dimensions];
+        let mut first_member = Vec::with_capacity(point_count + 1);
         let mut members = Vec::with_capacity(rows.len());
-        let mut weight = Vec::with_capacity(count);
+        let mut weight = Vec::with_capacity(point_count);
         first_member.push(0);
         for (point, &group) in order.iter().enumerate() {
             let (block, lane) = (point / LANES, point % LANES);
@@ -91,7 +91,7 @@ impl Pool {
         Self {
             dimensions,
             caliper_columns: columns,
-            point_count: count,
+            point_count,
             weight,
             tree,
             blocks,

@@ -172,9 +172,9 @@ fn combine(results: Vec<StratumResult>, rows_with_variances: usize) -> StrataRes
     dropped.sort_unstable();
     StrataResult {
         pairs: Pairs {
-            query: pairs.iter().map(|pair| pair.0).collect(),
-            matched: pairs.iter().map(|pair| pair.1).collect(),
-            weight: pairs.iter().map(|pair| pair.2).collect(),
+            query: pairs.iter().map(|&(query, _, _)| query).collect(),
+            matched: pairs.iter().map(|&(_, matched, _)| matched).collect(),
+            weight: pairs.iter().map(|&(_, _, weight)| weight).collect(),
             dropped,
         },
         variances,

@@ -31,13 +31,13 @@ impl Moments {
         if weight == 0.0 {
             return self;
         }
-        let step = other.mean - self.mean;
+        let difference = other.mean - self.mean;
         let share = other.weight / weight;
         Self {
             weight,
             squared_weights: self.squared_weights + other.squared_weights,
-            mean: self.mean + step * share,
-            squares: self.squares + other.squares + step * step * self.weight * share,
+            mean: self.mean + difference * share,
+            squares: self.squares + other.squares + difference * difference * self.weight * share,
         }
     }
 }

@@ -13,8 +13,11 @@ const SIGNAL_INTERVAL: Duration = Duration::from_millis(20);
 /// Calls a Python function with the progress. An exception in Python, or Ctrl-C, stops the work.
 pub struct ProgressReporter {
     callback: Option<Py<PyAny>>,
+    /// The first error, which stops the work.
     error: Mutex<Option<PyErr>>,
+    /// The thread that called this crate.
     caller: ThreadId,
+    /// Time of the last check for signals.
     last_check: Mutex<Instant>,
 }
 

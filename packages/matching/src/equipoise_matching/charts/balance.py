@@ -64,6 +64,7 @@ POSITION_BEFORE = -1
 
 _SIDES = ("before matching", "after matching")
 _GROUPS = ("treated", "controls")
+"""Names of both sides of matching and of both groups, as the legends show them."""
 
 Floats = NDArray[np.float64]
 Points = Sequence[tuple[float, float]]

@@ -190,7 +190,7 @@ class Pool:
         try:
             for index, batch in enumerate(batches):
                 if index not in finished:
-                    payload = self._payload_to_send(index in without_evaluator)
+                    payload = self._payload_to_send(is_missing=index in without_evaluator)
                     futures[index] = self._executor.submit(evaluate_payload, payload, batch)
             for index, future in futures.items():
                 outcome = future.result()

@@ -21,6 +21,7 @@ DEFAULT_OPERATOR_WEIGHTS = (50.0, 50.0, 50.0, 50.0, 50.0, 50.0, 50.0, 50.0, 0.0)
 MAX_PARAMETERS = 100_000
 """Largest number of parameters, and of values of one point."""
 MAX_GENERATIONS = 1_000_000_000
+"""Largest value of the options that count generations."""
 RANGES = {
     "nvars": (1, MAX_PARAMETERS),
     "population": (2, 1_000_000),
@@ -31,6 +32,7 @@ RANGES = {
 }
 """Smallest and largest value of each integer option."""
 FLAGS = ("maximize", "hard_generation_limit", "integer", "polish", "gradient_check", "memory")
+"""Names of the options that are true or false."""
 MAX_POPULATION_NUMBERS = 100_000_000
 """Largest number of candidates times parameters: 800 MB."""
 

@@ -24,8 +24,8 @@ from equipoise_matching.shared.extras import require
 Function = Callable[[Floats], Floats]
 """Function of points (batch, nvars) that returns values (batch,)."""
 
-EPS = float(np.finfo(np.float64).eps)
-TINY = float(np.finfo(np.float64).tiny)
+EPS, TINY = float(np.finfo(np.float64).eps), float(np.finfo(np.float64).tiny)
+"""Distance from 1 to the next float, and the smallest normal float above 0."""
 TABLE_ORDER = 9
 """Order of the difference table from which the rounding error is estimated."""
 TABLE_STEP = 1e-9
@@ -42,7 +42,7 @@ MAX_ITERATIONS = 100
 MAX_COST = 1e300
 """Cost in place of infinity, because SciPy's line search cannot compute with infinity."""
 GRADIENT_TOLERANCE = 0.0
-"""Gradient at which polishing ends. With 0, polishing ends when the value stays."""
+"""Gradient at which polishing ends. With 0, polishing ends when the value no longer falls."""
 GRADIENT_HINT = "return a number for each parameter from gradient, or leave gradient out"
 
 
@@ -64,6 +64,7 @@ class Polisher:
         self._evaluate = evaluate
         self._gradient_function = gradient_function
         self._bounds = Box(options.lower, options.upper)
+        # BFGS evaluates points inside the search box, which is wider than the bounds if allowed.
         infinity = np.full(options.nvars, np.inf)
         self._boundary = options.boundary_enforcement
         self._search_box = self._bounds if self._boundary == 2 else Box(-infinity, infinity)
@@ -86,7 +87,7 @@ class Polisher:
         return self._sign * self._cost_gradient(point, self._steps_at(point))
 
     def _run(self, start: Floats, method: str) -> tuple[Floats, Floats]:
-        """Minimize by SciPy; return the best evaluated point, which SciPy may not return."""
+        """Minimise by SciPy. Return the best evaluated point; SciPy's own result may be worse."""
         best_point, best_value = start, float(self._costs(start[np.newaxis])[0])
         steps = self._steps_at(start)
         box = self._search_box if method == "BFGS" else self._bounds

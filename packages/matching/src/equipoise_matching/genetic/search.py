@@ -122,6 +122,7 @@ def search(
             if callback is not None and callback(history[-1]) is True:
                 step = "callback"
                 break
+    # The last step is the reason for the end.
     return SearchResult(
         value=history[-1].value,
         par=history[-1].par,

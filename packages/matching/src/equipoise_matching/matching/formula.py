@@ -22,6 +22,7 @@ import numpy as np
 from equipoise_matching.shared.errors import UnusableInput
 
 MAX_FORMULA_LENGTH = 20_000
+"""Largest number of characters of a formula."""
 MAX_TERMS = 100_000
 """Largest number of terms, counting equal terms, because formulaic makes all of them."""
 MAX_COLUMNS_PER_FACTOR = 1000
@@ -49,6 +50,7 @@ _CONSTANT_OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] =
     ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
 }
+"""Function that computes each operator of Python between two constants."""
 
 _NUMPY_FUNCTIONS = frozenset({"clip", "round", "where"})
 """Functions of NumPy that are allowed in addition to its universal functions."""
@@ -57,6 +59,7 @@ _ARITHMETIC_NODES = (
     *(ast.operator, ast.unaryop, ast.boolop, ast.cmpop),
     *(ast.Name, ast.Load, ast.Tuple, ast.List, ast.keyword),
 )
+"""Parts of code that a formula may contain anywhere."""
 _CODE_HINT = (
     "use arithmetic, comparisons, formulaic's transforms (I, C, log, poly, bs, scale, …) and "
     "NumPy's elementwise functions (np.log1p); compute anything else as a column first"
@@ -190,11 +193,11 @@ def term_bound(tree: Any) -> float:
     if symbol in ("**", "^"):
         power = _small_integer(str(getattr(tree.args[-1], "token", "")))
         return math.inf if power is None or power > _MAX_POWER else _power(counts[0], power)
-    kind = _PRODUCTS.get(symbol)
-    if kind is None or len(counts) < 2:
+    product_kind = _PRODUCTS.get(symbol)
+    if product_kind is None or len(counts) < 2:
         return sum(counts)
     product = counts[0] * counts[1]
-    return product if kind == "product" else product + counts[0] + counts[1]
+    return product if product_kind == "product" else product + counts[0] + counts[1]
 
 
 def cell_bound(

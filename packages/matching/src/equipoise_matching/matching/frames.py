@@ -37,6 +37,7 @@ NO_TEXTS = frozenset({"no", "n", "false", "f"})
 """Texts that stand for true and for false, in lower case."""
 
 _NUMBER_TYPES = (bool, int, float, np.number, np.bool_, Decimal)
+"""Types of the values that count as numbers in a column of objects."""
 _FORMULA_ERRORS = (
     *(SyntaxError, TypeError, NameError, KeyError, IndexError, ValueError, AttributeError),
     *(ArithmeticError, RecursionError, MemoryError),

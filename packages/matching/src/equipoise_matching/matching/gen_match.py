@@ -148,7 +148,7 @@ distance_tolerance, r_compatible
     )
     max_generations = generations
 
-    def set_limit(number: int, new_limit: int) -> None:
+    def set_limit(finished: int, new_limit: int) -> None:
         nonlocal max_generations
         max_generations = new_limit
 

@@ -468,10 +468,10 @@ def effect_estimate(
     """Estimate the effect from the pairs, in multiples of ``units.outcome_scale``."""
     z = units.x if units.z is None else units.z
     if bias_adjust and options.r_compatible:
-        # R adjusts only if enough units are matched. The sum is exact, so fifteen thirds are five.
-        weight = math.fsum(pairs.weights)
-        size = min(int(np.isin(units.treated, MATCHED_ARMS[options.estimand]).sum()), weight)
-        bias_adjust = options.ties and size >= z.shape[1]
+        # R adjusts only if enough units are matched. fsum is exact: fifteen thirds are 5.
+        total = math.fsum(pairs.weights)
+        count = min(int(np.isin(units.treated, MATCHED_ARMS[options.estimand]).sum()), total)
+        bias_adjust = options.ties and count >= z.shape[1]
     elif bias_adjust:
         for arm in DONOR_ARMS[options.estimand]:
             donors = np.unique(pairs.matched[units.treated[pairs.matched] == arm]).size
@@ -502,10 +502,10 @@ def effect_numbers(
         has_se = False
     is_population = variance == "population"
     error = math.sqrt(estimate.population_variance if is_population else estimate.sample_variance)
-    best_error = error if has_se else estimate.standard_error_of_pairs
+    reported_error = error if has_se else estimate.standard_error_of_pairs
     t = None
-    if best_error > 0 and (has_se or pairs.query.size > 1):
-        t = estimate.effect / best_error
+    if reported_error > 0 and (has_se or pairs.query.size > 1):
+        t = estimate.effect / reported_error
     scale = problem.units.outcome_scale
     return {
         "estimate": estimate.effect * scale,

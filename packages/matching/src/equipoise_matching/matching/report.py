@@ -37,7 +37,7 @@ _BALANCE_COLUMNS = (
 def match_report(
     result: MatchResult, balance: Balance, naive: Difference | None, question: MatchQuestion
 ) -> Report:
-    """Build the report of a match: its effect, or without an outcome its balance."""
+    """Build the report of a match. The answer is the effect, or the balance without an outcome."""
     smallest_p = wording.smallest_p_sentence(balance)
     return _report(
         "matched",
@@ -74,7 +74,7 @@ def search_report(
 ) -> Report:
     """Build the report of a search for weights.
 
-    ``result`` is the match with the best weights; ``None`` without an outcome.
+    ``result`` is the match with the best weights, for the outcome; ``None`` without an outcome.
     """
     facts = [] if result is None else result.facts()
     report = _report(
@@ -104,15 +104,16 @@ def _report(
 ) -> Report:
     """Build the report of a match, a balance or a search.
 
-    ``sentences`` are about the balance. Without an effect, the first sentence is the answer.
+    ``naive`` is the difference without matching. ``sentences`` describe the balance; the first of
+    them is the answer if there is no effect.
     """
     effect = None if matches is None else wording.matched_difference(matches)
-    text, *remarks = sentences
+    answer, *remarks = sentences
     estimate, interval = "", ""
     if effect is not None and matches is not None:
         estimate = signed_amount(effect.value)
         interval = f"95 % interval {wording.signed_interval(effect.interval)}"
-        text = wording.effect_sentence(
+        answer = wording.effect_sentence(
             effect, question.outcome, question.treatment, matches.estimand
         )
         remarks = list(sentences)
@@ -122,7 +123,7 @@ def _report(
         remarks += [wording.dropped_sentence(matches), wording.effective_sentence(matches)]
     return Report(
         badge=badge,
-        text=text,
+        text=answer,
         estimate=estimate,
         interval=interval,
         remarks=(*remarks, *question.notes),
@@ -150,8 +151,8 @@ def balance_table(balance: Balance) -> TextTable:
     """Build the table of balance, with a row for each variable before and after matching."""
     rows = []
     for row in balance.rows():
-        boot = row["ks_boot_p_value"]
-        row["ks_p"] = row["ks_p_value"] if boot is None else boot
+        bootstrap_p = row["ks_boot_p_value"]
+        row["ks_p"] = row["ks_p_value"] if bootstrap_p is None else bootstrap_p
         values = (_number_text(row[key]) for _, key in _BALANCE_COLUMNS)
         rows.append((str(row["variable"]), str(row["when"]), *values))
     headings = ("covariate", "matching", *(heading for heading, _ in _BALANCE_COLUMNS))

@@ -32,6 +32,7 @@ _METRIC_PHRASES = {
     "inverse_variance": "each scaled by its standard deviation",
     "mahalanobis": "by their Mahalanobis distance",
 }
+"""How the covariates give a distance, by the name of the metric."""
 MAX_WORSENED_COVARIATES = 4
 """Largest number of covariates with a worse balance that a warning lists."""
 MAX_LISTED_COVARIATES = 12
@@ -51,6 +52,7 @@ _ORDER_PHRASES = {
     "largest": "from the largest score on",
     "smallest": "from the smallest score on",
 }
+"""The order in which units are matched, by the option ``order``."""
 
 
 class MatchQuestion(Struct, frozen=True):

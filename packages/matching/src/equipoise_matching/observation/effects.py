@@ -31,6 +31,7 @@ from equipoise_matching.observation.terms import Term, select_terms, term_budget
 from equipoise_matching.shared.extras import require
 
 CONFIDENCE = 0.95
+"""Chance with which an interval has the true effect."""
 MAX_REFITS = 2000
 """Largest number of clusters with refits. With more, the sums of scores give the error."""
 ABADIE_IMBENS, BY_CLUSTERS = "abadie-imbens", "clusters"

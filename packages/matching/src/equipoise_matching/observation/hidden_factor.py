@@ -54,10 +54,10 @@ def hidden_bias(matched_sample: MatchedSample) -> HiddenBias:
     clusters = sample.clusters
     version = f"{sample.question.treatment} {sample.arms.candidate}"
     if clusters is None:
-        of, unit = "pairs", sample.question.unit
+        noun, unit = "pairs", sample.question.unit
         differences = residual[pairs.treated_index] - residual[pairs.control_index]
     else:
-        of, unit = "clusters", f"clusters ({clusters.by})"
+        noun, unit = "clusters", f"clusters ({clusters.by})"
         differences = cluster_differences(pairs, residual, clusters.code)
     bounds = []
     for gamma in GAMMAS:
@@ -66,19 +66,19 @@ def hidden_bias(matched_sample: MatchedSample) -> HiddenBias:
             low, high = (None if end is None else math.exp(end) for end in (low, high))
         bounds.append(GammaBound(gamma, low, high))
     gamma_needed = gamma_to_change(differences)
-    summary = _summary(gamma_needed, len(differences), of, unit, version)
-    return HiddenBias(of, len(differences), tuple(bounds), gamma_needed, summary)
+    summary = _summary(gamma_needed, len(differences), noun, unit, version)
+    return HiddenBias(noun, len(differences), tuple(bounds), gamma_needed, summary)
 
 
-def _summary(gamma: float | None, number: int, of: str, unit: str, version: str) -> str:
+def _summary(gamma: float | None, count: int, noun: str, unit: str, version: str) -> str:
     """Return the sentence on the factor ``gamma`` of the odds that changes the answer.
 
-    The answer rests on ``number`` differences, which ``of`` names. ``unit`` names the rows or
-    clusters, and ``version`` the candidate.
+    The answer rests on the differences of ``count`` pairs or clusters (``noun``). ``unit`` names
+    the rows or clusters, and ``version`` the candidate.
     """
     if gamma is None:
         return (
-            f"with each row used once, {number} {of} show no effect, even without a hidden factor"
+            f"with each row used once, {count} {noun} show no effect, even without a hidden factor"
         )
     modelled = "if the listed columns act as modelled, "
     unmeasured = f"something that was not measured made one of two comparable {unit}"
@@ -189,14 +189,14 @@ def _p_value(differences: Floats, gamma: float) -> float:
 
 def _exact_p_value(ranks: Floats, rank_sum: float, chance_positive: float) -> float:
     # The ranks of ties end in .5, so all ranks are doubled to whole numbers.
-    doubled: Indices = np.rint(2.0 * ranks).astype(np.int64)
-    chances = np.zeros(int(doubled.sum()) + 1)
+    doubled_ranks: Indices = np.rint(2.0 * ranks).astype(np.int64)
+    chances = np.zeros(int(doubled_ranks.sum()) + 1)
     chances[0] = 1.0
     max_sum = 0
-    for rank in doubled.tolist():
-        moved = chances[: max_sum + 1] * chance_positive
+    for rank in doubled_ranks.tolist():
+        chances_if_positive = chances[: max_sum + 1] * chance_positive
         chances[: max_sum + 1] *= 1.0 - chance_positive
-        chances[rank : rank + max_sum + 1] += moved
+        chances[rank : rank + max_sum + 1] += chances_if_positive
         max_sum += rank
     return float(chances[round(2.0 * rank_sum) :].sum())
 

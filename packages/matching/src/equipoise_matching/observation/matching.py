@@ -269,15 +269,15 @@ def _match_by(
     # Rows left out for their odds get an exact value that no baseline row has, so they never match.
     left_out_column = (model.is_left_out.astype(np.float64),) if model.is_left_out.any() else ()
     points = np.ascontiguousarray(np.column_stack([matrix, covariates.exact, *left_out_column]))
-    columns = (*names, *covariates.exact_names, *(LEFT_OUT_COLUMN for _ in left_out_column))
-    exact_count = len(columns) - len(names)
+    column_names = (*names, *covariates.exact_names, *(LEFT_OUT_COLUMN for _ in left_out_column))
+    exact_count = len(column_names) - len(names)
     options: dict[str, Any] = {
         "exact": [False] * len(names) + [True] * exact_count if exact_count else None,
         "seed": question.seed,
         "threads": question.threads,
     }
     if caliper_on:
-        options["caliper"] = [caliper if name in caliper_on else math.inf for name in columns]
+        options["caliper"] = [caliper if name in caliper_on else math.inf for name in column_names]
     metric: Any = "mahalanobis" if method == "mahalanobis" else "inverse_variance"
     weights: dict[str, float] = {}
     if method == "genetic" and len(names) > 1:
@@ -287,7 +287,7 @@ def _match_by(
         metric = gen_match(
             treated[rows], points[rows], to_balance[rows], population=POPULATION, **options
         ).to_metric()
-        weights = dict(zip(columns, metric.tolist(), strict=True))
+        weights = dict(zip(column_names, metric.tolist(), strict=True))
     options["metric"] = metric
     pairs = match(None, treated, points, **options)
     balance_names, balance_matrix = covariates.columns_to_balance

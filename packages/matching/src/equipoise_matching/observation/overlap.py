@@ -26,7 +26,7 @@ from equipoise_matching.observation.terms import (
 MAX_ODDS = 4.0
 """Maximum odds of the candidate at which a row of the candidate is compared."""
 MAX_RELATIVE_ODDS = 6.0
-"""Maximum odds as a multiple of the odds among all rows; the larger maximum applies."""
+"""The same as a multiple of the odds among all rows; the larger of the two applies."""
 MIN_KEPT_SHARE = 0.1
 """Minimum share of candidate rows within the maximum odds; with fewer, no row is left out."""
 _RIDGE = 1e-4
@@ -34,6 +34,7 @@ _RIDGE = 1e-4
 _MAX_STEPS = 30
 """Maximum number of Newton's steps."""
 _MAX_LOGIT = 30.0
+"""Largest size of a logit, so that no predicted chance is 0 or 1."""
 _MIN_VARIANCE = 1e-9
 """Smallest variance p(1 − p) of a row in Newton's step, at the predicted chance p."""
 _TOLERANCE = 1e-9

@@ -2,8 +2,8 @@
 
 The residuals of the baseline's rows must not depend on the covariates. They are tested against
 every possible term (``terms``), and against cells. A cell is the product of a step of one covariate
-and a step of another covariate. The term that explains most of the residuals decides. Its p-value
-times the number of tested terms must not be below ``FALSE_REFUSAL_CHANCE``.
+and a step of another covariate. The term that explains most of the residuals decides: the effect is
+refused if its p-value times the number of tested terms is below ``FALSE_REFUSAL_CHANCE``.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ def remaining_pattern(matched_sample: MatchedSample) -> str | None:
     balanced_match, effect = matched_sample.balanced_match, matched_sample.effects.answer_scale
     dictionary, treated = balanced_match.model.dictionary, balanced_match.treated
     control = np.flatnonzero(~treated)
-    count = dictionary.covariate_count
-    if not count or FALSE_REFUSAL_CHANCE <= 0.0:
+    covariate_count = dictionary.covariate_count
+    if not covariate_count or FALSE_REFUSAL_CHANCE <= 0.0:
         return None
     outcome = sample.outcomes.answer_scale
     model_columns = dictionary.values(effect.terms)[control]
@@ -102,7 +102,7 @@ def _best_term_index(
 
 
 def _p_value(remainder: Floats, residual: Floats, terms: int, clusters: Indices | None) -> float:
-    """Return the two-sided p-value of a slope, with errors of rows or of clusters."""
+    """Return the two-sided p-value of a slope in a model with this number of ``terms``."""
     stats: Any = require("scipy.stats", "tests")
     products = remainder * residual
     degrees_of_freedom = len(residual) - terms - 1

@@ -18,6 +18,7 @@ Names = str | Sequence[str]
 Log = Mapping[str, NDArray[Any]]
 """The columns of a table by their names. All have the same length, at least one row."""
 METHODS = ("genetic", "mahalanobis", "propensity")
+"""Values of ``method``: the ways to measure how alike two rows are."""
 NO_CLUSTERS = "none"
 """Value of ``cluster`` that declares all rows independent."""
 
@@ -53,7 +54,7 @@ class Question(Struct, frozen=True):
     leave_others_out
         Whether to leave out the rows of other versions instead of refusing the log.
     one_unit
-        Whether all outcomes have the same unit, even if another column names several units.
+        Whether all outcomes have one unit of measurement, although a column names several.
     unit
         Plural noun for the rows in the sentences of the answer: ``people``, ``builds``.
     seed
@@ -85,20 +86,20 @@ class Question(Struct, frozen=True):
 
         Raise `UnusableInput` for an unknown method, or an incomplete placebo period.
         """
-        values = {name: arguments[name] for name in cls.__struct_fields__}
+        fields = {name: arguments[name] for name in cls.__struct_fields__}
         for name in ("exact", "placebo_outcomes", "mediators"):
-            values[name] = names_tuple(values[name])
+            fields[name] = names_tuple(fields[name])
         for name in ("covariates", "cluster"):
             # ``None`` stays: Equipoise then chooses the columns.
-            values[name] = None if values[name] is None else names_tuple(values[name])
-        if values["cluster"] == (NO_CLUSTERS,):
-            values["cluster"] = ()
-        if values["method"] not in METHODS:
+            fields[name] = None if fields[name] is None else names_tuple(fields[name])
+        if fields["cluster"] == (NO_CLUSTERS,):
+            fields["cluster"] = ()
+        if fields["method"] not in METHODS:
             raise UnusableInput(
-                f"there is no method {values['method']!r}", hint=f"choose {joined(METHODS, 'or')}"
+                f"there is no method {fields['method']!r}", hint=f"choose {joined(METHODS, 'or')}"
             )
-        values["placebo_period"] = _placebo_period(values["placebo_period"])
-        return cls(**values)
+        fields["placebo_period"] = _placebo_period(fields["placebo_period"])
+        return cls(**fields)
 
     @property
     def matched_on(self) -> tuple[str, ...]:
@@ -122,8 +123,8 @@ class Question(Struct, frozen=True):
     @property
     def other_columns(self) -> tuple[str, ...]:
         """Names of all columns in the question except the covariates."""
-        names = (columns for role, columns in self.columns.items() if role != "covariates")
-        return tuple(itertools.chain.from_iterable(names))
+        groups = (names for role, names in self.columns.items() if role != "covariates")
+        return tuple(itertools.chain.from_iterable(groups))
 
 
 def _placebo_period(period: str | tuple[str, str] | None) -> tuple[str, str] | None:

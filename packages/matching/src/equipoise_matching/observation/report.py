@@ -41,6 +41,7 @@ _ROW_INTERVAL = (
     "may be noisier than the other."
 )
 _ERROR_LABELS = {"clusters": "by clusters", "abadie-imbens": "Abadie-Imbens"}
+"""Label of each method for the standard error."""
 
 
 def observation_report(result: ObservationResult) -> Report:
@@ -88,8 +89,8 @@ def _text_tables(result: ObservationResult) -> Iterator[TextTable]:
             (f"odds ×{bound.gamma:g}", _interval_cell((bound.low, bound.high), as_ratio))
             for bound in result.hidden_bias.bounds
         )
-        of = result.hidden_bias.of
-        unit = question.unit if of == "pairs" else of
+        noun = result.hidden_bias.of
+        unit = question.unit if noun == "pairs" else noun
         yield replace(
             _text_table("Hidden factor", ("95 % interval",), bounds),
             notes=(
@@ -196,7 +197,7 @@ def _effect_cells(effect: Effect | Period | Placebo) -> tuple[str, str]:
             return percent_change(effect.ratio), "none"
         return estimate_and_interval(effect.ratio, effect.ratio_ci)
     difference = UNKNOWN if effect.difference is None else signed_amount(effect.difference)
-    return difference, _interval_cell(effect.difference_ci, False)
+    return difference, _interval_cell(effect.difference_ci, as_ratio=False)
 
 
 def _interval_cell(bounds: Interval | None, as_ratio: bool) -> str:

@@ -32,12 +32,14 @@ from equipoise_matching.shared.spelling import option
 UNIT_COLUMNS = ("unit", "units", "time_unit", "unit_of_time")
 """Names of columns in which other tools write the unit of a row."""
 _NUMBER_WITH_UNIT = re.compile(r"^\s*[-+0-9.eE]+\s*([a-zA-Zµμ]+)\s*$")
+"""A cell with a number and its unit, such as ``3 ms``."""
 
 BASELINE_NAMES = frozenset(
     {"no", "n", "false", "f", "off", "old", "before", "control", "baseline", "main", "master"}
 )
 """Treatment values that are known names of a baseline."""
 _VERSION_NUMBER = re.compile(r"[vV]?\d+([.]\d+)*")
+"""A version number, such as ``v1.10``."""
 
 _MIN_GAP_FACTOR = 30.0
 """Smallest factor between neighbouring values that is a sign of two units."""
@@ -208,9 +210,9 @@ def _refuse_mixed_units(log: Log, name: str, values: Floats) -> None:
                 raise UnusableInput(
                     f"{name} is in mixed units: column {column} has {listed(units)}", hint=hint
                 )
-    step = _unit_step(values)
-    if step is not None:
-        factor, lower, higher = step
+    two_units = _unit_step(values)
+    if two_units is not None:
+        factor, lower, higher = two_units
         raise UnusableInput(
             f"{name} seems to be in mixed units: {np.size(lower)} values around "
             f"{np.median(lower):.3g} and {np.size(higher)} around {np.median(higher):.3g}, a "

@@ -2,9 +2,9 @@
 
 A stratum has the rows with one value of the strata column. Only one stratum is in memory at a time.
 The combined effect is τ = Σ_s w_s τ_s. The weight w_s is the share of stratum s in the candidate
-rows with a match. Strata have no row in common. So the variance by Abadie and Imbens adds up w_s²
-times the variance of τ_s. A cluster g may have rows in several strata. Without these rows, τ
-changes by Δ_g. With G clusters in all strata, the variance by clusters is (G − 1)/G Σ_g Δ_g².
+rows with a match. Strata have no row in common, so the variance by Abadie and Imbens is the sum of
+w_s² times the variance of τ_s. A cluster g may have rows in several strata. Without the rows of g,
+τ changes by Δ_g. With G clusters in all strata, the variance by clusters is (G − 1)/G Σ_g Δ_g².
 """
 
 from __future__ import annotations
@@ -82,6 +82,7 @@ from equipoise_matching.shared.spelling import option
 MIN_SHARE = 0.5
 """Smallest share of candidate rows with a match for which the analysis gives an answer."""
 _MAX_LISTED_STRATA = 3
+"""Largest number of strata without an answer that a message names."""
 
 Rows = TypeVar("Rows")
 """Place of a stratum's rows, for ``read`` of a `StratifiedLog`, such as their row numbers."""
@@ -201,29 +202,29 @@ def observe_strata(
             f"the file has {log.number_of_rows:,}: the statistics in the file are wrong",
             hint="write the file again with the program that made it",
         )
-    answers = {outcome.name: outcome.answer for outcome in outcomes if outcome.answer is not None}
-    if not answers:
+    by_name = {outcome.name: outcome.answer for outcome in outcomes if outcome.answer is not None}
+    if not by_name:
         raise UnusableInput(
             f"{option('strata', log.column)}: no stratum has an answer: {_list_reasons(outcomes)}",
             hint="name another column, one with rows of both versions at each of its values",
         )
-    answer_list = list(answers.values())
+    answers = list(by_name.values())
     result_question = describe_question(question, versions, source)
     naive = to_effect(_naive_estimates(outcomes))
-    clustering = _count_clusters(answer_list)
-    matching = _summarize_matching(answer_list, question.method)
+    clustering = _count_clusters(answers)
+    matching = _summarize_matching(answers, question.method)
     candidate_rows = sum(outcome.candidate_rows for outcome in outcomes)
     baseline_rows = sum(outcome.baseline_rows for outcome in outcomes)
     other_rows = rows_read - candidate_rows - baseline_rows
     left_out = {"another version": other_rows} if other_rows else {}
-    matched_rows = sum(answer.weight for answer in answer_list)
-    without_neighbors = _average((part.weight, part.without_neighbors) for part in answer_list)
+    matched_rows = sum(answer.weight for answer in answers)
+    without_neighbors = _average((answer.weight, answer.without_neighbors) for answer in answers)
     refusal = _few_rows_refusal(log.column, outcomes, matched_rows, candidate_rows)
     if refusal is None and clustering is not None:
         refusal = few_clusters_refusal(clustering, versions)
     matched, bias, robustness = None, None, None
     if refusal is None:
-        matched, bias = _matched_effect(answer_list, clustering), _weakest_hidden_bias(answers)
+        matched, bias = _matched_effect(answers, clustering), _weakest_hidden_bias(by_name)
         robustness = Robustness(None, None, None, "unknown: it is not computed over strata")
         shown_bias = None if bias.gamma_to_change is None else bias
         summary = answer_sentences(result_question, naive, matched.effect, hidden_bias=shown_bias)
@@ -239,15 +240,15 @@ def observe_strata(
         clustering=clustering,
         matching=matching,
         about=_strata_scope_clause(outcomes, matched_rows, candidate_rows, versions, question.unit),
-        dropped=_average_dropped_means(answer_list),
-        balance=_average_balance(answer_list),
+        dropped=_average_dropped_means(answers),
+        balance=_average_balance(answers),
         hidden_bias=bias,
         robustness=robustness,
         strata=Strata(
             log.column,
             tuple(_to_stratum_result(outcome) for outcome in outcomes),
-            max(answers, key=lambda name: imbalance_of(answers[name].worst_column)),
-            _count_shared_clusters(answer_list),
+            max(by_name, key=lambda name: imbalance_of(by_name[name].worst_column)),
+            _count_shared_clusters(answers),
         ),
         warnings=tuple(
             sample_warnings(
@@ -291,17 +292,17 @@ def match_stratum(
     """Match the rows of one stratum, and check the match. Errors name the stratum."""
     check_question(log, question)
     try:
-        names, version_index = distinct_texts(log[question.treatment], question.treatment)
-        row_versions = np.array(names)[version_index]
+        version_names, version_index = distinct_texts(log[question.treatment], question.treatment)
+        row_versions = np.array(version_names)[version_index]
         is_candidate = row_versions == versions.candidate
         is_baseline = row_versions == versions.baseline
         moments = _moments(log, question, is_candidate, is_baseline)
-        answer: StratumAnswer | str
+        finding: StratumAnswer | str
         if not is_candidate.any() or not is_baseline.any():
-            answer = f"no row of {versions.baseline if is_candidate.any() else versions.candidate}"
+            finding = f"no row of {versions.baseline if is_candidate.any() else versions.candidate}"
         else:
             stratum_question = replace(question, seed=stratum_seed(question.seed, name))
-            answer = _answer_stratum(name, read_sample(log, stratum_question, {}), progress)
+            finding = _answer_stratum(name, read_sample(log, stratum_question, {}), progress)
     except UnusableInput as error:
         raise UnusableInput(f"stratum {name}: {error.what}", hint=error.hint) from error
     return StratumOutcome(
@@ -310,8 +311,8 @@ def match_stratum(
         int(np.count_nonzero(is_candidate)),
         int(np.count_nonzero(is_baseline)),
         *moments,
-        answer=None if isinstance(answer, str) else answer,
-        reason=answer if isinstance(answer, str) else None,
+        answer=None if isinstance(finding, str) else finding,
+        reason=finding if isinstance(finding, str) else None,
     )
 
 
@@ -447,12 +448,12 @@ def _matched_effect(
 
 
 def _weighted_estimates(
-    parts: Sequence[StratumEffect], weights: Sequence[float], clustering: Clustering | None
+    strata: Sequence[StratumEffect], weights: Sequence[float], clustering: Clustering | None
 ) -> dict[str, Estimate]:
     """Return the weighted effect with its standard error, by the name of the method."""
-    effect = sum(weight * part.effect for weight, part in zip(weights, parts, strict=True))
-    errors = [part.error for part in parts if part.error is not None]
-    error = math.hypot(*map(operator.mul, weights, errors)) if len(errors) == len(parts) else None
+    effect = sum(weight * stratum.effect for weight, stratum in zip(weights, strata, strict=True))
+    errors = [stratum.error for stratum in strata if stratum.error is not None]
+    error = math.hypot(*map(operator.mul, weights, errors)) if len(errors) == len(strata) else None
     estimates = {ABADIE_IMBENS: with_error(effect, error, t_quantile(math.inf))}
     if clustering is None:
         return estimates
@@ -460,8 +461,8 @@ def _weighted_estimates(
     fewest_clusters = min(clustering.with_candidate, clustering.with_baseline)
     if fewest_clusters >= MIN_CLUSTERS:
         changes = defaultdict[ClusterLabel, float](float)
-        for weight, part in zip(weights, parts, strict=True):
-            for label, change in part.effect_changes.items():
+        for weight, stratum in zip(weights, strata, strict=True):
+            for label, change in stratum.effect_changes.items():
                 changes[label] += weight * change
         standard_error = cluster_error(np.array([*changes.values()]))
         estimates[BY_CLUSTERS] = with_error(effect, standard_error, t_quantile(fewest_clusters - 1))

@@ -1,16 +1,16 @@
 """Choose the terms of a model from the data: curves, steps and products of the covariates.
 
-The possible terms of one covariate are its square, and bends and steps at its quantiles. The
-possible terms of two covariates are their product, and the first covariate where the second is
-above a quantile. With a category, they are the covariate's curves in the rows with one value of the
-category. A second round multiplies each chosen term by the curves of other covariates (Friedman
-1991, Annals of Statistics 19(1)).
+The curves of a covariate are its square, and bends and steps at its quantiles. The possible terms
+are these curves, products of two covariates, and one covariate where another is above a quantile.
+A category adds, for each of its values, the covariates and their curves in the rows with the value.
+A second round multiplies each chosen term by the curves of other covariates (Friedman 1991, Annals
+of Statistics 19(1)).
 
-A term enters the model if it explains which rows have the candidate. It also enters if it explains
-the outcome of the baseline's rows (double selection: Belloni, Chernozhukov and Hansen 2014, Review
-of Economic Studies 81(2)). The covariates always enter. Then the term with the largest t² (t
-statistic of its slope) enters, until this t² is at most 2 ln(number of possible terms) (Foster and
-George 1994, Annals of Statistics 22(4)).
+A term is chosen if it explains which rows have the candidate, or if it explains the outcome of the
+baseline's rows (double selection: Belloni, Chernozhukov and Hansen 2014, Review of Economic Studies
+81(2)). All covariates are chosen first. Then the term with the largest t² (t statistic of its
+slope) is added, as long as t² is above 2 ln(number of possible terms) (Foster and George 1994,
+Annals of Statistics 22(4)).
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ SPLIT_QUANTILES = (0.2, 0.35, 0.5, 0.65, 0.8)
 PRODUCT_QUANTILES = (0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95)
 """Quantiles of the steps and bends by which a chosen term may be multiplied."""
 ROWS_PER_TERM = 10
-"""Number of rows of each version that a term needs."""
+"""Number of rows that a model needs for each term, of the candidate and of the baseline."""
 MAX_TERMS = 40
 """Largest number of terms that a model has besides the covariates."""
 MAX_SPLIT_COLUMNS = 12
-"""With more columns, no term is a column above a quantile of another column."""
+"""With more columns, no term restricts a covariate to the rows above a quantile of another."""
 MAX_CROSS_PRODUCTS = 2e10
-"""Largest number of products that one selection sums; a larger log is sampled by the seed."""
+"""Largest number of products in one selection; if a log needs more, its rows are sampled."""
 _BLOCK_ROWS = 8_192
 """Number of rows whose terms are in memory at a time."""
 _MIN_VARIANCE_SHARE = 1e-4
-"""A term enters only if the model leaves at least this share of its variance unexplained."""
+"""A term enters only if the chosen terms leave this share of its variance unexplained."""
 _SINGULAR_TOLERANCE = 1e-10
 """Size below which an eigenvalue of the cross products counts as 0, relative to the largest."""
 _MAX_SHIFT = 0.1
-"""Largest shift of a bend, or of a step in a product, as a share of the rows."""
+"""Largest share of the rows that a bend, or a step in a product, may be shifted past."""
 _SHIFT_COUNT = 17
 """Number of shifts that are tried for each bend and step."""
 
@@ -125,7 +125,7 @@ class TermDictionary(Struct, frozen=True):
 
 
 def term_dictionary_of(covariates: Covariates, seed: int) -> TermDictionary:
-    """Return the possible terms of the covariates; the exact columns count as categories."""
+    """Return the possible terms; columns of exact matching count as categories."""
     matrix = covariates.matrix
     centres, spreads = matrix.mean(axis=0), matrix.std(axis=0)
     spreads = np.where(spreads > 0.0, spreads, 1.0)
@@ -169,6 +169,7 @@ def _flags(covariates: Covariates, numeric: list[int]) -> Iterator[tuple[str, st
         key=lambda index: covariates.owners[index],
     ):
         indices = list(owner_indices)
+        # Such a column has at most two values, and the larger one marks the category's value.
         maxima = [covariates.matrix[:, index].max() for index in indices]
         values = [
             (covariates.matrix[:, index] == maximum).astype(np.float64)
@@ -227,7 +228,8 @@ def _refine_thresholds(
 ) -> tuple[Term, ...]:
     """Move each step and bend to the nearby threshold that explains most of the target.
 
-    ``cross`` is for the chosen terms, then their shifts; ``current`` indexes the best shifts.
+    ``cross`` has a row for each chosen term, then for each shifted term. ``current`` has the row of
+    the best shift of each chosen term so far.
     """
     shifted_by_index = {
         index: tuple(_shift_threshold(dictionary, term))
@@ -293,8 +295,8 @@ def _select_forward(
 ) -> tuple[Term, ...]:
     """Keep the first ``entered_count`` terms, and add the best term while it explains enough.
 
-    ``cross`` holds the cross products of what the chosen terms do not explain. Entering a term
-    subtracts the part that this term explains.
+    ``cross`` has the cross products of all terms, less the parts that the chosen terms explain.
+    When a term enters, the part that it explains is subtracted.
     """
     count = len(terms)
     if not count:
@@ -368,6 +370,6 @@ def sample_rows(rows: Indices, term_count: int, seed: int) -> Indices:
 
 
 def term_budget(treated: Truths) -> int:
-    """Return the number of terms that the rows of the version with fewer rows allow."""
+    """Return the largest number of terms; the arm with fewer rows limits it."""
     fewest_rows = min(int(np.count_nonzero(treated)), int(np.count_nonzero(~treated)))
     return min(MAX_TERMS, fewest_rows // ROWS_PER_TERM)

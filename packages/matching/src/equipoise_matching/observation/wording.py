@@ -35,6 +35,7 @@ _MIN_RATIO_AS_FACTOR = 2.0
 _MAJORITY_SHARE = 0.5
 """Share of the raw difference above which a column explains most of it."""
 _MULTIPLICATION_VERBS = {2: "double", 3: "triple", 4: "quadruple"}
+"""Verbs for a multiplication, by the factor."""
 _INTEGER_TOLERANCE = 0.05
 """Largest distance from a whole number at which a factor is a verb, such as "doubles"."""
 MANY_DROPPED = 0.2
@@ -88,11 +89,11 @@ def effect_clause(effect: Effect, question: ObservationQuestion) -> str:
         return f"{version} {verb} {outcome} by {amount(abs(effect.difference))}"
     is_time = outcome.lower().endswith(_TIME_SUFFIXES)
     if ratio >= _MIN_RATIO_AS_FACTOR:
-        times = f"{ratio:.3g}"
+        factor = f"{ratio:.3g}"
         return (
-            f"{version} is {times} times as slow"
+            f"{version} is {factor} times as slow"
             if is_time
-            else f"{version} multiplies {outcome} by {times}"
+            else f"{version} multiplies {outcome} by {factor}"
         )
     percent = f"{_percent(ratio)} %"
     if is_time:
@@ -127,20 +128,20 @@ def reason_clause(naive: Effect, matched: Effect, contributions: Sequence[Contri
     agrees with the effect, or no column explains why not.
     """
     if naive.ratio is None or matched.ratio is None:
-        gap = naive.difference - matched.difference
+        excess = naive.difference - matched.difference
         agrees = _contains(matched.difference_ci, naive.difference)
         parts = {part.column: part.difference for part in contributions}
     else:
-        gap = math.log(naive.ratio / matched.ratio)
+        excess = math.log(naive.ratio / matched.ratio)
         agrees = _contains(matched.ratio_ci, naive.ratio)
         parts = {part.column: part.log_ratio or 0.0 for part in contributions}
     explaining = sorted(
-        (name for name, part in parts.items() if part * gap > 0.0),
+        (name for name, part in parts.items() if part * excess > 0.0),
         key=lambda name: -abs(parts[name]),
     )
     if agrees or not explaining:
         return ""
-    if abs(parts[explaining[0]]) >= _MAJORITY_SHARE * abs(gap):
+    if abs(parts[explaining[0]]) >= _MAJORITY_SHARE * abs(excess):
         return f"; most of the raw difference comes from {explaining[0]}"
     return f"; the raw difference comes mainly from {' and '.join(explaining[:2])}"
 
@@ -352,7 +353,7 @@ def answer_warnings(
 ) -> Iterator[AnalysisWarning]:
     """Yield the warnings about placebos with an effect, and about an effect that changes in time.
 
-    ``p_value`` belongs to Cochran's test of one common effect in all periods.
+    ``periods`` is the number of periods. ``p_value`` is Cochran's, for one common effect in all.
     """
     for placebo in placebos:
         if placebo.shows_effect:

@@ -24,6 +24,7 @@ from equipoise_matching.shared.errors import UnusableInput
 from equipoise_matching.shared.safe_text import csv_text
 
 Columns = dict[str, NDArray[Any]]
+"""The columns of a table by their names."""
 
 MISSING_CELLS = frozenset(
     {"", "NA", "N/A", "n/a", "#N/A", "#NA", "#N/A N/A", "NULL", "null", "NaN", "nan", "-NaN"}
@@ -34,6 +35,7 @@ _ROWS_PER_BLOCK = 50_000
 """Number of rows whose cells are read at once."""
 _SEPARATORS = (",", ";", "\t")
 _BOOLS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
+"""Truth values by the cells that stand for them."""
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _TIME = re.compile(rf"{_DATE.pattern}([ T]\d\d:\d\d(:\d\d([.]\d+)?)?(Z|[+-]\d\d:?\d\d)?)?")
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")

@@ -188,12 +188,12 @@ def match_balance(
         weights=weights,
         missing=missing,
     )
-    data = read_table(table, columns)
-    matched = None if match is None else _renumbered_pairs(match, data)
-    reference: Estimand = estimand or (match.pairing.estimand if match is not None else "ATT")
-    pairing = Pairing(estimand=reference, r_compatible=r_compatible)
+    arrays = read_table(table, columns)
+    matched = None if match is None else _renumbered_pairs(match, arrays)
+    used_estimand: Estimand = estimand or (match.pairing.estimand if match is not None else "ATT")
+    pairing = Pairing(estimand=used_estimand, r_compatible=r_compatible)
     return balance_of(
-        data, matched, pairing, boot=boot, ks=ks, paired=paired, seed=seed, progress=progress
+        arrays, matched, pairing, boot=boot, ks=ks, paired=paired, seed=seed, progress=progress
     )
 
 
@@ -421,17 +421,17 @@ class Observation(Struct, frozen=True):
         return str(self._repr_mimebundle_()[0]["text/html"])
 
 
-def _renumbered_pairs(match: TableMatch, data: MatchTable) -> MatchResult:
-    """Return the pairs of a match; row numbers count only the rows of ``data`` that take part."""
-    if match.table.rows_read != data.rows_read:
+def _renumbered_pairs(match: TableMatch, table: MatchTable) -> MatchResult:
+    """Return the pairs of a match; row numbers count only the rows of ``table`` that take part."""
+    if match.table.rows_read != table.rows_read:
         raise UnusableInput(
             f"the match comes from a table with {match.table.rows_read} rows, but this table has "
-            f"{data.rows_read}",
+            f"{table.rows_read}",
             hint="give match_balance the same table as match",
         )
-    new_numbers = np.full(data.rows_read, -1)
-    new_numbers[data.rows] = np.arange(len(data.rows))
-    pairs = match.pairs.with_row_numbers(new_numbers, len(data.rows))
+    new_numbers = np.full(table.rows_read, -1)
+    new_numbers[table.rows] = np.arange(len(table.rows))
+    pairs = match.pairs.with_row_numbers(new_numbers, len(table.rows))
     if min(pairs.treated_index.min(), pairs.control_index.min()) < 0:
         raise UnusableInput(
             "the match uses rows that match_balance leaves out: they lack a covariate",

@@ -400,16 +400,16 @@ def matched_numbers(result: MatchResult, rows: Indices, cells: NDArray[np.int64]
         are equal in all exact columns.
     """
     is_treated = result.matched_treated
-    matched_row = np.where(is_treated, result.treated_index, result.control_index)
-    partner_row = np.where(is_treated, result.control_index, result.treated_index)
-    _, first_pair, pair = np.unique(matched_row, return_index=True, return_inverse=True)
+    unit_row = np.where(is_treated, result.treated_index, result.control_index)
+    match_row = np.where(is_treated, result.control_index, result.treated_index)
+    _, first_pair, pair = np.unique(unit_row, return_index=True, return_inverse=True)
     pair = pair.reshape(-1)
-    stratum = np.zeros(len(matched_row), dtype=np.int64) if cells is None else cells[matched_row]
+    stratum = np.zeros(len(unit_row), dtype=np.int64) if cells is None else cells[unit_row]
     if isinstance(result, MatchByResult):
         stratum = result.stratum
     order = np.argsort(np.concatenate([np.arange(len(first_pair)), pair]), kind="stable")
     return {
-        ROW: rows[np.concatenate([matched_row[first_pair], partner_row])[order]],
+        ROW: rows[np.concatenate([unit_row[first_pair], match_row])[order]],
         PAIR: np.concatenate([np.arange(len(first_pair)), pair])[order] + 1,
         STRATUM: np.concatenate([stratum[first_pair], stratum])[order] + 1,
         WEIGHT: np.concatenate([np.bincount(pair, result.weights), result.weights])[order],

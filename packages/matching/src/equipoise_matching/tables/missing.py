@@ -24,6 +24,7 @@ from equipoise_matching.warning import AnalysisWarning
 
 Policy = Literal["refuse", "drop", "indicator"]
 POLICIES: tuple[Policy, ...] = get_args(Policy)
+"""The policies on missing values, which ``MissingValues`` describes."""
 MISSING_TEXT = "(missing)"
 """Text in place of a missing text, with the policy ``indicator``."""
 
@@ -101,7 +102,7 @@ def without_missing(
         )
     gaps = {name: missing_in(columns[name]) for name in dict.fromkeys((*covariates, *required))}
     gaps = {name: gap for name, gap in gaps.items() if gap.any()}
-    count = len(next(iter(columns.values())))
+    row_count = len(next(iter(columns.values())))
     if gaps and policy == "refuse":
         name, gap = next(iter(gaps.items()))
         number = int(np.any(list(gaps.values()), axis=0).sum())
@@ -112,7 +113,7 @@ def without_missing(
             "them",
         )
     refused_gaps = [gap for name, gap in gaps.items() if policy == "drop" or name not in covariates]
-    is_kept = ~np.any(refused_gaps, axis=0) if refused_gaps else np.ones(count, dtype=np.bool_)
+    is_kept = ~np.any(refused_gaps, axis=0) if refused_gaps else np.ones(row_count, dtype=np.bool_)
     if not is_kept.any():
         raise UnusableInput(
             f"every row has a missing value in one of {', '.join(gaps)}",
@@ -183,25 +184,25 @@ def complete_log(log: Log, question: Question, policy: Policy | None) -> Complet
     check_question(log, question)
     is_automatic = question.covariates is None
     usable = usable_covariates(log, question) if is_automatic else ()
-    infinite = infinite_covariates(log, question) if is_automatic else {}
+    infinite_counts = infinite_covariates(log, question) if is_automatic else {}
     warnings: tuple[AnalysisWarning, ...] = ()
-    if infinite:
-        warnings = (_not_matched("covariates-infinite", infinite, "infinite", FINITE_HINT),)
-    if infinite and not usable and not question.exact:
+    if infinite_counts:
+        warnings = (_not_matched("covariates-infinite", infinite_counts, "infinite", FINITE_HINT),)
+    if infinite_counts and not usable and not question.exact:
         raise UnusableInput(
-            f"the columns to match on have infinite values: {_counts(infinite, 'infinite')}",
+            f"the columns to match on have infinite values: {_counts(infinite_counts, 'infinite')}",
             hint=FINITE_HINT,
         )
-    gaps = {name: int(gap.sum()) for name in usable if (gap := missing_in(log[name])).any()}
-    if policy is None and len(gaps) == len(usable) and not question.exact:
+    gap_counts = {name: int(gap.sum()) for name in usable if (gap := missing_in(log[name])).any()}
+    if policy is None and len(gap_counts) == len(usable) and not question.exact:
         # No column would remain to match on.
         policy = "refuse"
     if policy is None:
-        if gaps:
-            warning = _not_matched("covariates-left-out", gaps, "missing", _gaps_hint())
+        if gap_counts:
+            warning = _not_matched("covariates-left-out", gap_counts, "missing", _gaps_hint())
             warnings = (warning, *warnings)
         return CompleteLog(log, question, {}, warnings)
-    if policy == "refuse" and not gaps:
+    if policy == "refuse" and not gap_counts:
         # Reading the sample refuses other missing values, and names the option.
         return CompleteLog(log, question, {}, warnings)
     if question.covariates is None:
@@ -211,23 +212,23 @@ def complete_log(log: Log, question: Question, policy: Policy | None) -> Complet
     columns = {**complete.columns, **complete.indicators}
     if complete.indicators:
         question = replace(question, covariates=(*question.matched_on, *complete.indicators))
-    count = complete.missing.rows_left_out
+    left_out = complete.missing.rows_left_out
     reason = f"a missing value ({', '.join(complete.missing.columns)})"
-    return CompleteLog(columns, question, {reason: count} if count else {}, warnings)
+    return CompleteLog(columns, question, {reason: left_out} if left_out else {}, warnings)
 
 
-def _not_matched(code: str, columns: Mapping[str, int], kind: str, hint: str) -> AnalysisWarning:
+def _not_matched(code: str, counts: Mapping[str, int], problem: str, hint: str) -> AnalysisWarning:
     """Return the warning that columns are not covariates, with their numbers of bad values."""
     return AnalysisWarning(
         code,
-        f"columns with {kind} values are not matched on, but may explain the difference: "
-        f"{_counts(columns, kind)}",
+        f"columns with {problem} values are not matched on, but may explain the difference: "
+        f"{_counts(counts, problem)}",
         hint,
     )
 
 
-def _counts(columns: Mapping[str, int], kind: str) -> str:
-    return ", ".join(f"{name} ({count:,} {kind})" for name, count in columns.items())
+def _counts(counts: Mapping[str, int], problem: str) -> str:
+    return ", ".join(f"{name} ({count:,} {problem})" for name, count in counts.items())
 
 
 def _gaps_hint() -> str:

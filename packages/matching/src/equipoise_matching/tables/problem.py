@@ -128,57 +128,57 @@ def read_table(table: Any, question: MatchColumns) -> MatchTable:
     formula = question.formula
     _check_complete(question)
     if formula is not None:
-        name, values = formula.partition("~")[0].strip().strip("`"), None
-        names = [column for column in formula_columns(formula, columns) if column != name]
-        treatment_label = name
+        treatment, arms = formula.partition("~")[0].strip().strip("`"), None
+        inputs = [column for column in formula_columns(formula, columns) if column != treatment]
+        treatment_label = treatment
     else:
-        name, values = _treatment_and_values(source, columns, str(question.treatment))
+        treatment, arms = _treatment_and_values(source, columns, str(question.treatment))
         exact = (column for column in question.exact if column in columns)
-        names = list(dict.fromkeys((*question.covariates, *exact)))
-        treatment_label = name if values is None else f"{name} {values[0]}"
-    if name in names:
+        inputs = list(dict.fromkeys((*question.covariates, *exact)))
+        treatment_label = treatment if arms is None else f"{treatment} {arms[0]}"
+    if treatment in inputs:
         raise UnusableInput(
-            f"{name} is both the treatment and a covariate: treated rows and controls never agree "
-            "in it",
-            hint=f"leave {name} out of {option('covariates')}",
+            f"{treatment} is both the treatment and a covariate: treated rows and controls never "
+            "agree in it",
+            hint=f"leave {treatment} out of {option('covariates')}",
         )
-    matched_on = tuple(names)
+    matched_on = tuple(inputs)
     if question.balance is not None:
-        names += formula_columns(question.balance, columns)
+        inputs += formula_columns(question.balance, columns)
     numeric = [column for column in (question.outcome, question.weights) if column is not None]
-    # A formula may compute its treatment, so the evaluation of the formula reports missing columns.
-    for column in (*((name, *names) if formula is None else ()), *numeric, *question.by):
+    # The treatment of a formula may be computed. Evaluating the formula reports missing columns.
+    for column in (*((treatment, *inputs) if formula is None else ()), *numeric, *question.by):
         if column not in columns:
             raise no_column(source, columns, column)
-    known_columns = [column for column in names if column in columns]
+    known_inputs = [column for column in inputs if column in columns]
     compared_columns = dict(columns)
     rows = np.arange(len(next(iter(columns.values()))))
-    if name in columns:
-        codes, is_compared = _codes(columns[name], name, values)
-        compared_columns[name] = codes
+    if treatment in columns:
+        codes, is_compared = _codes(columns[treatment], treatment, arms)
+        compared_columns[treatment] = codes
         if not is_compared.all():
             rows = np.flatnonzero(is_compared)
             compared_columns = take_rows(compared_columns, rows)
-    required = [column for column in (name, *numeric, *question.by) if column in columns]
-    complete = without_missing(compared_columns, known_columns, required, question.missing)
-    data = complete.columns
-    if name in data and data[name].dtype.kind == "O":
+    required = [column for column in (treatment, *numeric, *question.by) if column in columns]
+    complete = without_missing(compared_columns, known_inputs, required, question.missing)
+    kept = complete.columns
+    if treatment in kept and kept[treatment].dtype.kind == "O":
         # Without missing values, the column has only truth values or numbers.
-        data[name] = numbers_of(data[name], name)
+        kept[treatment] = numbers_of(kept[treatment], treatment)
     if formula is not None:
-        covariates = covariates_of(formula, data)
+        covariates = covariates_of(formula, kept)
         owners = covariates.names
     else:
-        covariates, owners = _covariates(data, name, matched_on, question.exact)
-    indicators = {key: flag for key, flag in complete.indicators.items() if _owner(key) in names}
+        covariates, owners = _covariates(kept, treatment, matched_on, question.exact)
+    indicators = {key: flag for key, flag in complete.indicators.items() if _owner(key) in inputs}
     covariates, owners = _with_indicators(covariates, indicators, owners)
     balance = covariates
     if question.balance is not None:
-        left_side = f"`{name}`" if name in data else name
-        terms = covariates_of(f"{left_side} ~ {question.balance}", data)
-        balance, _ = _with_indicators(terms, indicators, terms.names)
+        left_side = f"`{treatment}`" if treatment in kept else treatment
+        to_balance = covariates_of(f"{left_side} ~ {question.balance}", kept)
+        balance, _ = _with_indicators(to_balance, indicators, to_balance.names)
     outcome, weights = (
-        None if column is None else numbers_of(yes_or_no(data[column]), column)
+        None if column is None else numbers_of(yes_or_no(kept[column]), column)
         for column in (question.outcome, question.weights)
     )
     return MatchTable(
@@ -191,7 +191,7 @@ def read_table(table: Any, question: MatchColumns) -> MatchTable:
         owners=owners,
         outcome=outcome,
         weights=weights,
-        by={column: data[column] for column in question.by} if question.by else None,
+        by={column: kept[column] for column in question.by} if question.by else None,
         balance=balance,
         missing=complete.missing,
         other_rows=len(next(iter(columns.values()))) - len(rows),
@@ -298,7 +298,7 @@ class Pairing(Struct, frozen=True, kw_only=True):
         }
 
     def exact_in(self, names: Sequence[str], owners: Sequence[str]) -> list[bool]:
-        """Return whether ``exact`` has the name or the owner of each column."""
+        """Return for each column whether ``exact`` names the column or its owner."""
         return [not {*pair}.isdisjoint(self.exact) for pair in zip(names, owners, strict=True)]
 
 
@@ -331,11 +331,11 @@ def _treatment_and_values(
     """Split ``COLUMN=TREATED:CONTROL``; the name of a column may contain an equals sign."""
     if treatment in columns or "=" not in treatment:
         return treatment, None
-    name, _, pair = treatment.partition("=")
-    if name not in columns:
-        raise no_column(source, columns, name)
-    known_values = columns[name][~missing_in(columns[name])]
-    texts = distinct_texts(known_values, name)[0]
+    column, _, pair = treatment.partition("=")
+    if column not in columns:
+        raise no_column(source, columns, column)
+    known_values = columns[column][~missing_in(columns[column])]
+    texts = distinct_texts(known_values, column)[0]
     parts = pair.split(":")
     splits = [(":".join(parts[:index]), ":".join(parts[index:])) for index in range(1, len(parts))]
     known_splits = [
@@ -345,11 +345,11 @@ def _treatment_and_values(
     ]
     if len(known_splits) != 1:
         raise UnusableInput(
-            f"{option('treatment')}: '{pair}' does not name two values of {name} as "
+            f"{option('treatment')}: '{pair}' does not name two values of {column} as "
             "TREATED:CONTROL",
-            hint=f"name two of the values of {name}: {listed(texts)}",
+            hint=f"name two of the values of {column}: {listed(texts)}",
         )
-    return name, known_splits[0]
+    return column, known_splits[0]
 
 
 def _codes(
@@ -381,10 +381,10 @@ def _codes(
 
 
 def _covariates(
-    columns: Columns, name: str, covariate_columns: Sequence[str], exact: Sequence[str]
+    columns: Columns, treatment: str, covariate_columns: Sequence[str], exact: Sequence[str]
 ) -> tuple[Covariates, tuple[str, ...]]:
     """Return the covariates as numbers, and the column from which each covariate was made."""
-    treated = treated_rows(numbers_of(columns[name], name), name)
+    treated = treated_rows(numbers_of(columns[treatment], treatment), treatment)
     parts: list[tuple[str, str, Floats]] = []
     for owner in covariate_columns:
         column = columns[owner]

@@ -22,6 +22,7 @@ from equipoise_matching.tables.csv_file import Columns, read_csv, refuse_repeate
 PARQUET_ENDINGS = (".parquet", ".pq")
 ENDINGS = (".csv", ".csv.gz", ".tsv", *PARQUET_ENDINGS)
 WRITABLE_ENDINGS = (".csv", *PARQUET_ENDINGS)
+"""Endings of the names of Parquet files, of files that are read, and of files that are written."""
 _HIDDEN_PREFIXES = ("_", ".")
 """First characters of the names of files and folders without rows, by convention of Parquet."""
 

@@ -93,7 +93,7 @@ def find_strata(
         for fragment_index, fragment in enumerate(fragments, 1):
             progress(f"finding the strata: file {fragment_index:,} of {len(fragments):,}")
             keys = datasets.get_partition_keys(fragment.partition_expression)
-            partitions.update(dict.fromkeys(name for name in keys if name in schema.names))
+            partitions.update(dict.fromkeys(key for key in keys if key in schema.names))
             groups_by_value: dict[Any, list[int]] = {}
             for group, values in _values_of_groups(
                 fragment, keys, (column, question.treatment), dataset.schema

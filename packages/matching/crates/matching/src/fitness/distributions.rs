@@ -14,6 +14,7 @@ use crate::random::Draws;
 pub struct Distributions {
     /// Number of times that each point is in a pair.
     pub count: Vec<u64>,
+    /// Number of pairs, and so of the rows in each sample.
     pub pairs: u64,
     /// For each rank, the number of treated rows minus controls with this value.
     steps: Vec<i64>,

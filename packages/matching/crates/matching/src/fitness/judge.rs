@@ -22,7 +22,9 @@ pub struct Judge {
     distributions: Distributions,
     /// Total weight of the pairs of each point, for unpaired t-tests.
     point_weights: Vec<f64>,
+    /// Total weight of all pairs.
     matched_weight: f64,
+    /// Criteria of the candidate, or the p-values or distances that give them.
     criteria: Vec<f64>,
     ks_p_values: Vec<f64>,
 }

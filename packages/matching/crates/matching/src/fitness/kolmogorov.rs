@@ -6,6 +6,7 @@ use std::f64::consts::{FRAC_PI_2, PI};
 pub const EXACT_BELOW: u64 = 10_000;
 /// Number of terms of the series for small distances in R.
 const R_TERMS: u32 = 1;
+/// Number of terms of this series by the correct rules.
 const TERMS: u32 = 10;
 /// R's series for large distances ends with the first term that is at most this number.
 const R_LAST_TERM: f64 = 1e-6;
@@ -59,14 +60,15 @@ pub fn exact(reach: u64, treated: usize, controls: usize, ends: &[usize]) -> f64
     let mut paths = vec![0.0; treated + 2];
     paths[0] = 1.0;
     let mut reached = 0.0;
-    for step in 1..=treated + controls {
-        let remaining = (treated + controls - step + 1) as f64;
-        let (low, high) = (step.saturating_sub(controls), step.min(treated));
+    // `taken` is the number of rows of the paths so far.
+    for taken in 1..=treated + controls {
+        let remaining = (treated + controls - taken + 1) as f64;
+        let (low, high) = (taken.saturating_sub(controls), taken.min(treated));
         // The next row of a path is treated (i grows by 1) or a control (i stays). The loop
         // overwrites the probabilities, so it goes from high to low i.
         for i in (low..=high).rev() {
-            let from_control = if i < step && step - 1 - i < controls {
-                paths[i] * (controls - (step - 1 - i)) as f64
+            let from_control = if i < taken && taken - 1 - i < controls {
+                paths[i] * (controls - (taken - 1 - i)) as f64
             } else {
                 0.0
             };
@@ -80,10 +82,10 @@ pub fn exact(reach: u64, treated: usize, controls: usize, ends: &[usize]) -> f64
         if low > 0 {
             paths[low - 1] = 0.0;
         }
-        if ends.peek() == Some(&step) {
+        if ends.peek() == Some(&taken) {
             ends.next();
             for (i, path) in paths.iter_mut().enumerate().take(high + 1).skip(low) {
-                if (i * controls).abs_diff((step - i) * treated) as u64 >= reach {
+                if (i * controls).abs_diff((taken - i) * treated) as u64 >= reach {
                     reached += *path;
                     *path = 0.0;
                 }

@@ -9,6 +9,7 @@ use equipoise_special::Student;
 /// Weighted mean of the differences within pairs, and the sum of squares around it, in each column.
 #[derive(Default)]
 pub struct Differences {
+    /// Total weight of the pairs so far.
     weight: f64,
     mean: Vec<f64>,
     squares: Vec<f64>,
@@ -47,13 +48,13 @@ impl Differences {
         }
         let shift = &self.batch_mean;
         batch.sums(instructions, shift, true, &mut self.batch_squares);
-        let before = self.weight;
+        let old_weight = self.weight;
         self.weight += weight;
         for column in 0..stride {
             let delta = self.batch_mean[column] - self.mean[column];
             self.squares[column] +=
-                self.batch_squares[column] + delta * delta * (before * weight / self.weight);
-            self.mean[column] += if before > 0.0 {
+                self.batch_squares[column] + delta * delta * (old_weight * weight / self.weight);
+            self.mean[column] += if old_weight > 0.0 {
                 delta * (weight / self.weight)
             } else {
                 delta

@@ -14,6 +14,7 @@ pub struct SeveralNearest {
     /// Neighbours of each query of a group.
     neighbours: [SearchResult; QUERIES],
     queries: Vec<f32>,
+    /// Indices of the neighbours of one query.
     points: Vec<u32>,
 }
 
@@ -101,6 +102,7 @@ struct SearchResult {
     points: Vec<(f64, u32)>,
     /// Squared distance and weight of the nearest points with the needed weight, ascending.
     nearest: Vec<(f64, f64)>,
+    /// Total weight of `nearest`.
     weight: f64,
     needed_weight: f64,
     tolerance: f64,

@@ -14,7 +14,9 @@ pub struct Units {
     pub count: Vec<u32>,
     /// Total weight of the rows of each point.
     pub weight: Vec<f64>,
+    /// First row of each point.
     pub first_row: Vec<u32>,
+    /// Index of each row's point.
     pub point_of_row: Vec<u32>,
     /// Standardised covariates, point after point.
     pub standard: Vec<f64>,
