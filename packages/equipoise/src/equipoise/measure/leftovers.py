@@ -72,6 +72,7 @@ class Clearance(Struct, frozen=True):
 
     cleared: tuple[RemovedFolder, ...] = ()
     leftovers: tuple[Leftover, ...] = ()
+    """Folders and files that were not removed."""
 
 
 class _Obstacle(Exception):

@@ -60,6 +60,7 @@ DEVICES_FOLDER = "/sys/bus/event_source/devices"
 MAX_PARANOID_LEVEL = 2
 """Highest ``perf_event_paranoid`` at which users may count events (perf_event_open(2))."""
 _PROCESSOR_DEVICES = ("cpu", "armv", "power_pmu")
+"""Beginnings of the names of devices with the processor's counters."""
 _COVARIATE_HINTS = {
     "load": "mount /proc",
     "pressure": "start the kernel with psi=1",
