@@ -121,7 +121,7 @@ pub enum Containment {
 }
 
 /// The report of one trial. A value that could not be read is null; `unknown` has the reason. In
-/// the comments, the process is the process that the launcher started.
+/// the comments below, "the process" is the process that the launcher started.
 #[derive(Debug, Default, Clone, Serialize)]
 pub struct Report {
     pub pid: Option<i32>,

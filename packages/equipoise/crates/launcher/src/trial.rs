@@ -21,6 +21,7 @@ use crate::spawn::{self, Program, Resource, StartError, Started, Streams};
 /// Time between two calls of `upkeep`.
 const UPKEEP_NS: u64 = SECOND_NS / 10;
 
+/// Reason for each unknown value of a trial that did not start.
 const NOT_STARTED: &str = "it could not be started";
 
 pub struct TrialRunner {
@@ -281,8 +282,8 @@ impl TrialRunner {
         if let Some(reason) = full_disk().filter(|_| report.exit != Some(0)) {
             report.set_unknown("output_room", reason);
         }
-        let read = self.stderr.tail(request.error_cap_bytes);
-        let tail = report.value_or_reason("error_tail", read);
+        let result = self.stderr.tail(request.error_cap_bytes);
+        let tail = report.value_or_reason("error_tail", result);
         report.error_tail = text_of(&tail.unwrap_or_default());
         report.error_bytes = report.value_or_reason("error_bytes", self.stderr.len());
         if request.output == Output::Count {

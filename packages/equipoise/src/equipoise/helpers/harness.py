@@ -23,6 +23,7 @@ from typing import Any
 from equipoise.helpers.equipoise_metrics import timed_iterations
 
 ITERATION_METRIC = "iteration_s"
+"""Metric with the seconds of an iteration."""
 
 
 def import_callable(name: str) -> Callable[[], Any]:
@@ -61,8 +62,11 @@ def main(arguments: Sequence[str]) -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(prog="harness", description=__doc__.partition("\n")[0])
     subparsers = parser.add_subparsers(dest="kind", required=True)
-    for kind, nargs, metavar in (("callable", 1, "MODULE:FUNCTION"), ("command", "+", "CMD")):
-        subparser = subparsers.add_parser(kind)
+    for target_kind, nargs, metavar in (
+        ("callable", 1, "MODULE:FUNCTION"),
+        ("command", "+", "CMD"),
+    ):
+        subparser = subparsers.add_parser(target_kind)
         subparser.add_argument("--iterations", type=int, default=100)
         subparser.add_argument("target", nargs=nargs, metavar=metavar)
     options = parser.parse_args(arguments)

@@ -47,8 +47,8 @@ fn record(block: *mut c_void, size: usize, origin: Origin) {
     {
         header.births_without_place.add_shared(1);
     }
-    let until_sample = thread.until_sample.get();
-    let until_sample = until_sample.saturating_sub_unsigned(size as u64);
+    let bytes_before = thread.until_sample.get();
+    let until_sample = bytes_before.saturating_sub_unsigned(size as u64);
     thread.until_sample.set(until_sample);
     if until_sample < 0
         && !thread.is_in_library.get()
