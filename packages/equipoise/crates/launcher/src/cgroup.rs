@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use crate::clone::CAN_ENTER_CGROUP;
 use crate::reading::cannot_read;
 
+/// Beginning of the name of each leaf.
 const LEAF_PREFIX: &str = "equipoise-";
 
 /// Number of hexadecimal digits of a campaign's identity.

@@ -63,6 +63,7 @@ pub fn find(name: &str) -> Result<&'static Kind, String> {
     })
 }
 
+/// The counters that the client requested.
 pub struct Counters(Vec<Counter>);
 
 struct Counter {

@@ -7,7 +7,9 @@ use equipoise_kernel::call::check;
 
 use crate::reading::cannot_read;
 
+/// File with the preference of the kernel to kill this process if memory runs out.
 const OOM_SCORE: &str = "/proc/self/oom_score_adj";
+/// File with which a process resets its peak memory.
 const CLEAR_REFS: &str = "/proc/self/clear_refs";
 
 /// Makes the kernel kill the launcher and its trials before other processes if memory runs out. The

@@ -73,6 +73,7 @@ pub enum Output {
     },
 }
 
+/// One trial to run.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Request {

@@ -119,7 +119,7 @@ SAMPLE_COLUMNS = "metric, value, iteration, unit, better, resolution"
 DRAW_COLUMNS = "phase, block, conditions, padding_bytes, layout"
 NOTICE_COLUMNS = "code, words, mend, condition, without_from"
 OBSERVATION_COLUMNS = "source, condition, repetition, position, observed_at, document, failure"
-
+"""Columns of the tables, in the order of the values of a `Row`."""
 
 _SELECT_RUN = (
     "SELECT run.identity, plan, started_at, host.identity, host.name "

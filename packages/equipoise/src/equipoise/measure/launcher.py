@@ -49,6 +49,7 @@ COUNTERS = (*SOFTWARE_COUNTERS, *HARDWARE_COUNTERS)
 
 _ON_WAIT_INTERVAL_S = 1.0
 _CHUNK_BYTES = 1 << 16
+"""Maximum number of bytes of one read from the launcher."""
 _MAX_CLOSING_S = 30.0
 """Maximum seconds until the launcher ends; it may wait twice 10 s for unkillable processes."""
 

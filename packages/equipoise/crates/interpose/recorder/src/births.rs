@@ -20,6 +20,7 @@ const REGION_BITS: u32 = 30;
 const REGIONS: usize = 1 << (ADDRESS_BITS - REGION_BITS);
 /// Number of lowest bits of a block's address that are 0; some allocators align to 8 bytes only.
 const ALIGNMENT_BITS: u32 = 3;
+/// Size of a leaf: 8 bytes for each address at which a block can begin.
 const LEAF_BYTES: usize = 1 << (REGION_BITS - ALIGNMENT_BITS) << 3;
 
 /// The leaf of each region: null before the region has a block, `NO_MEMORY` without memory for it.

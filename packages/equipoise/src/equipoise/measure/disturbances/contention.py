@@ -43,10 +43,12 @@ MIN_LOAD = 0.75
 MIN_STEAL_NOW, MIN_STEAL_SINCE_BOOT = 0.03, 0.02
 """Smallest reported fractions of the CPU time that the hypervisor takes away."""
 MIN_FREE_MEMORY_SHARE = 0.10
+"""Free share of memory below which memory is nearly full."""
 MIN_FREE_BYTES, AMPLE_FREE_BYTES = 256 << 20, 1 << 30
 """A disk with fewer free bytes than the first number is nearly full; with the second, never."""
 MIN_FREE_DISK_SHARE = 0.05
 MIN_FREE_FILES = 1000
+"""Number of further files below which a disk is reported."""
 
 
 def busy_processes(state: HostState) -> Iterator[Disturbance]:

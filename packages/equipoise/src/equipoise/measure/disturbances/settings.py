@@ -36,6 +36,7 @@ SLOWING_VARIABLES = {
 }
 """Effects of environment variables that slow programs down."""
 SANITIZERS = ("ASAN_OPTIONS", "LSAN_OPTIONS", "MSAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS")
+"""Variables that set options of sanitizers."""
 HARMLESS_VALUES = {"MALLOC_CHECK_": {"", "0"}, "PYTHONMALLOC": {"", "pymalloc", "default"}}
 """Values with which a variable slows nothing down; for other variables only the empty value."""
 SHOWN_VARIABLES = frozenset(

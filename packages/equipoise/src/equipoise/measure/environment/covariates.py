@@ -57,6 +57,7 @@ class CovariateReader(AbstractContextManager["CovariateReader"]):
         """Reasons for covariates that are ``None``: the host lacks them, or a reading failed."""
         self._sources: list[tuple[tuple[str, ...], Source]] = []
         self._failed: set[tuple[str, ...]] = set()
+        """Covariates of the sources whose reading before this trial failed."""
         for names, open_source in SOURCES:
             try:
                 self._sources.append(
