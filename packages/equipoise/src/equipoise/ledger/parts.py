@@ -211,6 +211,7 @@ def read_part(
     is_complete = has_all_draws and start.trials + len(trials) == end.trials
 
     def read_list(statement: str, begin: int, copied_end: int) -> tuple[Row, ...]:
+        """Read a list from ``begin``; before the last part, only up to ``copied_end``."""
         max_rows = _NO_LIMIT if is_complete else copied_end - begin
         return _query(connection, statement, run, begin, max_rows)
 

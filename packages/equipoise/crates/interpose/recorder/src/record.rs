@@ -9,7 +9,7 @@ use crate::recording;
 use crate::samples;
 use crate::thread::{self, Thread};
 
-/// How a block was allocated; the table of a thread counts each of these.
+/// How a block was allocated. The table of a thread has separate counts for all but `Plain`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
     Plain,
