@@ -62,11 +62,8 @@ def main(arguments: Sequence[str]) -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(prog="harness", description=__doc__.partition("\n")[0])
     subparsers = parser.add_subparsers(dest="kind", required=True)
-    for target_kind, nargs, metavar in (
-        ("callable", 1, "MODULE:FUNCTION"),
-        ("command", "+", "CMD"),
-    ):
-        subparser = subparsers.add_parser(target_kind)
+    for kind, nargs, metavar in (("callable", 1, "MODULE:FUNCTION"), ("command", "+", "CMD")):
+        subparser = subparsers.add_parser(kind)
         subparser.add_argument("--iterations", type=int, default=100)
         subparser.add_argument("target", nargs=nargs, metavar=metavar)
     options = parser.parse_args(arguments)

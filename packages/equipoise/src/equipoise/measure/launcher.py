@@ -158,11 +158,10 @@ class Launcher(AbstractContextManager["Launcher"]):
     """A running launcher; a context manager.
 
     ``containment`` is as in `Containment` (crates/launcher/README.md). ``auto`` chooses the best
-    way. With ``cgroup``, a process group is
-    used if no cgroup can be created; ``unknown["cgroup"]`` of the report has the reason.
-    ``inherit_stdout`` is the descriptor that a trial inherits as standard output. ``counters`` are
-    names of `COUNTERS`. If this machine lacks or forbids a counter, reports have ``None`` for it,
-    and the reason.
+    way. With ``cgroup``, a process group is used if no cgroup can be created;
+    ``unknown["cgroup"]`` of the report has the reason. ``inherit_stdout`` is the descriptor that a
+    trial inherits as standard output. ``counters`` are names of `COUNTERS`. If this machine lacks
+    or forbids a counter, reports have ``None`` for it, and the reason.
 
     ``scratch`` is the scratch folder of the campaign. The launcher removes this folder when it
     ends, even if this process is killed. ``campaign`` is this folder if another launcher removes
