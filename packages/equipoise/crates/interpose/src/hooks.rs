@@ -138,8 +138,8 @@ impl Next {
         address
     }
 
-    /// Looks the function up after all other threads; null if this thread is already looking up
-    /// another.
+    /// Looks the function up once no other thread is looking up a function. Null if this thread is
+    /// already looking up another function.
     #[cold]
     fn look_up_exclusively(&self) -> *mut c_void {
         // SAFETY: has no conditions.

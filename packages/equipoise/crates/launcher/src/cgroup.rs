@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use crate::clone::CAN_ENTER_CGROUP;
 use crate::reading::cannot_read;
 
+/// Beginning of the name of each leaf.
 const LEAF_PREFIX: &str = "equipoise-";
 
 /// Number of hexadecimal digits of a campaign's identity.
@@ -28,6 +29,7 @@ pub struct Leaf {
     folder: PathBuf,
     handle: File,
     identity: String,
+    /// Number in the name of the leaf; a replacement of the leaf has the next number.
     number: u32,
     was_killed: Cell<bool>,
 }
@@ -78,7 +80,7 @@ impl Leaf {
     }
 
     /// Replaces this leaf by a new leaf if processes in it were killed. After such a kill, Linux
-    /// (seen on 6.18) kills every process that starts in the cgroup from outside.
+    /// (seen on 6.18) also kills each process that is started into the cgroup from outside.
     pub fn renew_if_killed(&mut self) -> Result<(), String> {
         if self.was_killed.get() {
             let number = self.number.wrapping_add(1);

@@ -76,7 +76,7 @@ unsafe fn clone_without_cgroup(
     argument: *mut c_void,
 ) -> io::Result<libc::pid_t> {
     let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_PIDFD | libc::SIGCHLD;
-    // SAFETY: the stack is unused and grows downwards from its end; the rest as promised.
+    // SAFETY: the stack is unused and grows downwards from its end; the caller promises the rest.
     let pid = unsafe {
         let top = stack.bottom.byte_add(STACK_BYTES);
         libc::clone(entry, top, flags, argument, descriptor)
@@ -109,7 +109,7 @@ unsafe fn clone_into_cgroup(
     request.stack = stack.bottom as u64;
     request.stack_size = STACK_BYTES as u64;
     request.cgroup = number(cgroup.as_raw_fd());
-    // SAFETY: the request is complete, its stack is unused, and the rest as promised.
+    // SAFETY: the request is complete, and its stack is unused; the caller promises the rest.
     let result = unsafe { clone3_then_call(&raw mut request, entry, argument) };
     if result < 0 {
         let errno = i32::try_from(-result).unwrap_or(libc::EINVAL);

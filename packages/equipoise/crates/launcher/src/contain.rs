@@ -79,6 +79,7 @@ pub fn stopped_by(child: libc::pid_t) -> Option<libc::c_int> {
 /// The descendants that `sweep` found.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct SweepResult {
+    /// Number of descendants that ended by SIGKILL.
     pub killed: u32,
     /// Process ids of the descendants that did not end.
     pub survivors: Vec<libc::pid_t>,

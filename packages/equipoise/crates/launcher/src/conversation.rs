@@ -17,6 +17,7 @@ const MAX_LINE_BYTES: usize = 64 << 20;
 /// peak memory for a trial than for the launcher.
 const IDLE_BUFFER_BYTES: usize = 64 << 10;
 
+/// Maximum number of bytes of one read.
 const READ_BYTES: usize = 16 << 10;
 
 /// A message from the pipe.

@@ -20,6 +20,7 @@ enum WithoutKernel {
     Nothing,
 }
 
+/// A kind of counter, such as `cycles`.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Kind {
     pub name: &'static str,
@@ -62,6 +63,7 @@ pub fn find(name: &str) -> Result<&'static Kind, String> {
     })
 }
 
+/// The counters that the client requested.
 pub struct Counters(Vec<Counter>);
 
 struct Counter {
@@ -116,8 +118,8 @@ impl Counters {
 
 impl Counter {
     fn open(kind: &'static Kind) -> Self {
-        let all = open_on_every_core(kind, Modes::All);
-        let (events, remark) = match all {
+        let opened = open_on_every_core(kind, Modes::All);
+        let (events, remark) = match opened {
             Err(error) if is_forbidden(&error) && kind.without_kernel != WithoutKernel::Nothing => {
                 let remark = (kind.without_kernel == WithoutKernel::User).then(|| {
                     let reason = forbidden_reason(paranoid_level(), MAX_LEVEL_WITH_KERNEL);
@@ -168,13 +170,13 @@ impl Counter {
         });
         let remarks: Vec<String> = scaling.into_iter().chain(self.remark.clone()).collect();
         let remark = (!remarks.is_empty()).then(|| remarks.join("; "));
-        let unit = if self.kind.name == CLOCK { 1e-9 } else { 1.0 };
-        Ok((value * unit, remark))
+        let unit_factor = if self.kind.name == CLOCK { 1e-9 } else { 1.0 };
+        Ok((value * unit_factor, remark))
     }
 }
 
-/// Returns the count, scaled up to the whole time. The second value is the counted fraction of the
-/// time; `None` for the whole time. The error is the reason why the count is unknown.
+/// Returns the count, scaled up to the whole time, and the counted fraction of the time; `None` if
+/// the whole time was counted. The error is the reason why the count is unknown.
 fn scale_up(count: Count, cpu_s: Option<f64>) -> Result<(f64, Option<f64>), String> {
     /// Seconds that may be missing: starts and ends of processes are not counted.
     const MAX_MISSING_S: f64 = 0.01;
@@ -201,16 +203,17 @@ fn scale_up(count: Count, cpu_s: Option<f64>) -> Result<(f64, Option<f64>), Stri
 }
 
 fn open_on_every_core(kind: &Kind, modes: Modes) -> io::Result<Vec<Event>> {
+    /// Bits of an event below the number of the kind of core.
     const CORE_SHIFT: u32 = 32;
-    let cores = match kind.config.class {
+    let core_types = match kind.config.class {
         HARDWARE => core_types(Path::new("/sys/bus/event_source/devices")),
         _ => Vec::new(),
     };
-    if cores.len() < 2 {
+    if core_types.len() < 2 {
         return Ok(vec![Event::open(kind.config, modes)?]);
     }
-    let configs = cores.into_iter().map(|core| Config {
-        event: kind.config.event | u64::from(core) << CORE_SHIFT,
+    let configs = core_types.into_iter().map(|core_type| Config {
+        event: kind.config.event | u64::from(core_type) << CORE_SHIFT,
         ..kind.config
     });
     configs.map(|config| Event::open(config, modes)).collect()

@@ -1,8 +1,8 @@
 //! Runs one program at a time (a trial), and reports its time and its use of resources.
 //!
 //! A campaign has one launcher. The launcher is small, because the kernel never reports a lower
-//! peak memory for a child than for its parent. It does nothing else while a trial runs. Requests
-//! and reports are JSON lines.
+//! peak memory for a child than for its parent. While a trial runs, the launcher only waits.
+//! Requests and reports are JSON lines. The client is the process that sends the requests.
 //!
 //! - `serve`: sets the launcher up, and answers one request after the other.
 //! - `trial`: runs one trial, from its request to its report.
@@ -12,6 +12,7 @@
 //! - `output`: files that receive the output of a trial.
 //! - `conversation`, `protocol`, `options`: the pipe, its JSON lines, the command line.
 //! - `memory`, `signals`: the launcher's own memory and signals.
+//! - `reading`: the error message for a file that cannot be read.
 
 mod account;
 mod cgroup;
@@ -42,7 +43,9 @@ use crate::options::Options;
 use crate::serve::serve;
 
 const EXIT_FAILURE: u8 = 2;
+/// Maximum time for the removal of the scratch folder.
 const REMOVAL_TIMEOUT: Duration = Duration::from_secs(12);
+/// Pause between two attempts of the removal.
 const REMOVAL_PAUSE: Duration = Duration::from_millis(20);
 
 fn main() -> ExitCode {

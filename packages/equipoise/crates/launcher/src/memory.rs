@@ -7,7 +7,9 @@ use equipoise_kernel::call::check;
 
 use crate::reading::cannot_read;
 
+/// File with the preference of the kernel to kill this process if memory runs out.
 const OOM_SCORE: &str = "/proc/self/oom_score_adj";
+/// File with which a process resets its peak memory.
 const CLEAR_REFS: &str = "/proc/self/clear_refs";
 
 /// Makes the kernel kill the launcher and its trials before other processes if memory runs out. The
@@ -19,8 +21,8 @@ pub fn prefer_trials_for_oom_kill() -> Result<(), String> {
 /// Releases memory that the launcher needed only to start, and resets its peak memory.
 ///
 /// The kernel never reports a lower peak memory for a trial than for the launcher. More than half
-/// of the launcher's peak is pages of the C library. They stay in the page cache, so a later page
-/// fault finds them.
+/// of the launcher's peak is pages of the C library. These pages stay in the page cache, so the
+/// launcher gets them back at its next access.
 pub fn shrink() -> Result<(), String> {
     /// Value of `clear_refs` in proc(5) that sets the peak to the present size.
     const RESET_PEAK: &str = "5";

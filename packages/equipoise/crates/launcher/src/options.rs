@@ -29,6 +29,7 @@ const CONTAINMENTS: [(&str, ContainmentChoice); 3] = [
     ("process-group", ContainmentChoice::ProcessGroup),
 ];
 
+/// Values of the options of the launcher.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
     pub containment: ContainmentChoice,

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use equipoise_kernel::call::{check, owned};
 
+/// Minimum number of bytes of a new hole, so that holes are made rarely.
 const MIN_HOLE_BYTES: u64 = 1 << 20;
 /// Number of bytes that `full_disk_reason` reserves for a moment, to test the free space.
 const RESERVED_BYTES: libc::off_t = 1 << 16;
@@ -20,6 +21,7 @@ const RESERVED_BYTES: libc::off_t = 1 << 16;
 pub struct Capture {
     file: File,
     folder: PathBuf,
+    /// Number of bytes at the start of the file that are a hole.
     punched_bytes: u64,
 }
 

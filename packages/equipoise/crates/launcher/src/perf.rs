@@ -89,7 +89,7 @@ impl Event {
 
 fn open(config: Config, modes: Modes, flags: u64) -> io::Result<File> {
     const THIS_PROCESS: libc::pid_t = 0;
-    let kernel = match modes {
+    let mode_flags = match modes {
         Modes::All => 0,
         Modes::User => flag::EXCLUDE_KERNEL,
     };
@@ -97,7 +97,7 @@ fn open(config: Config, modes: Modes, flags: u64) -> io::Result<File> {
         class: config.class,
         event: config.event,
         read_format: perf::WITH_TIMES,
-        flags: flag::DISABLED | flag::EXCLUDE_HYPERVISOR | kernel | flags,
+        flags: flag::DISABLED | flag::EXCLUDE_HYPERVISOR | mode_flags | flags,
         ..EventOptions::default()
     };
     perf::open(options, THIS_PROCESS, perf::ANY_CPU).map(File::from)

@@ -73,6 +73,7 @@ pub enum Output {
     },
 }
 
+/// One trial to run.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
@@ -121,7 +122,7 @@ pub enum Containment {
 }
 
 /// The report of one trial. A value that could not be read is null; `unknown` has the reason. In
-/// the comments, the process is the process that the launcher started.
+/// the comments below, "the process" is the process that the launcher started.
 #[derive(Debug, Default, Clone, Serialize)]
 pub struct Report {
     pub pid: Option<i32>,

@@ -66,6 +66,7 @@ fn become_user(user: User) -> bool {
 
 /// Turns address randomisation on or off; returns whether the kernel allowed it.
 fn set_random_addresses(random: bool) -> bool {
+    /// Argument of personality(2) that changes nothing and returns the current flags.
     const QUERY: libc::c_ulong = 0xffff_ffff;
     const FIXED: libc::c_ulong = libc::ADDR_NO_RANDOMIZE as libc::c_ulong;
     // SAFETY: takes a number and touches no memory.

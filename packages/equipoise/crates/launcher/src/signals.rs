@@ -13,6 +13,7 @@ const STOP_SIGNALS: [libc::c_int; 3] = [libc::SIGTERM, libc::SIGHUP, libc::SIGQU
 /// Highest signal number of Linux on the processors that Rust supports, except MIPS.
 const MAX_SIGNAL: libc::c_int = 64;
 
+/// The signals that stop the launcher, and those that it ignores.
 pub struct Signals {
     /// Descriptor that becomes readable when a signal stops the launcher.
     pub stop: OwnedFd,

@@ -16,6 +16,7 @@ use crate::protocol::Bytes;
 use crate::settings::{Setting, Settings};
 use crate::signals;
 
+/// Standard streams of a child.
 pub struct Streams {
     pub input: OwnedFd,
     pub output: OwnedFd,
@@ -40,7 +41,9 @@ pub struct Program<'a> {
 struct Outcome {
     /// Number in `STEPS`, from 1, of the resource that failed; 0 for success.
     step: AtomicUsize,
+    /// Error number of this resource.
     errno: AtomicI32,
+    /// Error number if the child could not use all CPUs; 0 for success.
     affinity_errno: AtomicI32,
 }
 
@@ -57,6 +60,7 @@ const STEPS: [Resource; 6] = [
 /// Exit status of a child that could not execute its program. It is never reported.
 const NOT_EXECUTED: libc::c_int = 127;
 
+/// A process that executes its program.
 pub struct Started {
     /// Process id, which is also the id of the process group.
     pub pid: libc::pid_t,
@@ -64,7 +68,7 @@ pub struct Started {
     pub process: OwnedFd,
     /// Time just before the start, by the monotonic clock.
     pub at_ns: u64,
-    /// Error that keeps the program on one CPU.
+    /// Error because of which the program may use only one CPU.
     pub affinity_error: Option<io::Error>,
 }
 

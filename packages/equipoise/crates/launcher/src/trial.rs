@@ -21,8 +21,10 @@ use crate::spawn::{self, Program, Resource, StartError, Started, Streams};
 /// Time between two calls of `upkeep`.
 const UPKEEP_NS: u64 = SECOND_NS / 10;
 
+/// Reason for each unknown value of a trial that did not start.
 const NOT_STARTED: &str = "it could not be started";
 
+/// Runner of trials, with the state that all trials of a campaign share.
 pub struct TrialRunner {
     pub signals: Signals,
     pub stack: Stack,
@@ -245,10 +247,11 @@ impl TrialRunner {
             let wake_at = deadline.min(upkeep_at);
             poll(&mut watched, Some(wake_at.saturating_sub(monotonic_ns())))?;
             let now = monotonic_ns();
-            if watched[0].revents != 0 {
+            let [has_exited, client_closed, must_stop] = watched.map(|entry| entry.revents != 0);
+            if has_exited {
                 return Ok((Ending::Exited, now));
             }
-            if watched[1].revents != 0 || watched[2].revents != 0 {
+            if client_closed || must_stop {
                 return Ok((Ending::Abandoned, now));
             }
             if now >= deadline {
@@ -281,8 +284,8 @@ impl TrialRunner {
         if let Some(reason) = full_disk().filter(|_| report.exit != Some(0)) {
             report.set_unknown("output_room", reason);
         }
-        let read = self.stderr.tail(request.error_cap_bytes);
-        let tail = report.value_or_reason("error_tail", read);
+        let result = self.stderr.tail(request.error_cap_bytes);
+        let tail = report.value_or_reason("error_tail", result);
         report.error_tail = text_of(&tail.unwrap_or_default());
         report.error_bytes = report.value_or_reason("error_bytes", self.stderr.len());
         if request.output == Output::Count {
@@ -346,10 +349,10 @@ fn lacks_resources(error: &io::Error) -> bool {
 }
 
 fn report_not_started(report: &mut Report, name: &str, error: &io::Error) {
-    let message = error.to_string();
+    let text = error.to_string();
     // Removes the number from "No such file or directory (os error 2)"; `start_errno` has the
     // number.
-    let message = message.split(" (os error").next().unwrap_or_default();
+    let message = text.split(" (os error").next().unwrap_or_default();
     report.could_not_start = Some(format!("{name}: {message}"));
     report.start_errno = error.raw_os_error();
     report.set_usage_unknown(NOT_STARTED);

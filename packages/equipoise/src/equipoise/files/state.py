@@ -27,15 +27,19 @@ from equipoise.model.host import HostReference
 from equipoise.shared.safe_text import MAX_NAME_LETTERS, as_unicode
 
 STATE_NAME = "equipoise"
+"""Name of the state folder."""
 _DEFAULT_STATE_HOME = ".local/state"
 """Folder below the user's home, used without ``XDG_STATE_HOME``."""
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+"""Mode bits with which other users may write."""
 OPEN_TO_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+"""Mode bits with which other users may read, write or enter."""
 HOST_VARIABLE = "EQUIPOISE_HOST"
 """Environment variable with the name of this host, which ``--host`` overrides."""
 DEFAULT_LEDGER = Path(".equipoise/ledger.db")
 LEDGER_VARIABLE = "EQUIPOISE_LEDGER"
+"""Environment variable with the path of the ledger."""
 HOSTS_FOLDER = "hosts"
 """Folder in the state folder, with the identities of hosts."""
 _MACHINE_ID = Path("/etc/machine-id")

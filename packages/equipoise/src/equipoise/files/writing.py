@@ -108,6 +108,7 @@ UNFINISHED_PREFIX = ".equipoise-unfinished-"
 
 _POLL_INTERVAL_S = 0.02
 _MAX_LINKS = 40
+"""Maximum number of symbolic links to follow, as in Linux."""
 _REPLACEMENT_ERRORS = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY})
 """Errors if a folder does not accept a new file, or if the file is a mount point."""
 
@@ -208,11 +209,11 @@ def _write_in_place(target: str, content: bytes) -> None:
 def _write_to_fifo(target: str, content: bytes) -> None:
     descriptor = _open_fifo(target)
     try:
-        writable = select.poll()
-        writable.register(descriptor, select.POLLOUT)
+        poller = select.poll()
+        poller.register(descriptor, select.POLLOUT)
         unwritten = memoryview(content)
         while unwritten:
-            if not writable.poll(READER_TIMEOUT_S * 1000):
+            if not poller.poll(READER_TIMEOUT_S * 1000):
                 raise TimeoutError(errno.ETIMEDOUT, "the reader of the FIFO reads nothing", target)
             with contextlib.suppress(BlockingIOError):
                 unwritten = unwritten[os.write(descriptor, unwritten) :]

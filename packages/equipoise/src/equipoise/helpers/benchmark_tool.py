@@ -27,7 +27,9 @@ from equipoise.interop.reading import TIME, Process, read_within_bounds
 from equipoise.model.errors import EquipoiseError
 
 _TAIL_BYTES = 4096
+"""Number of bytes of the end of a tool's output in an error message."""
 _LATEST_RUN = "new"
+"""Name that criterion gives to the results of the latest run."""
 _GOOGLE_BENCHMARK = "google-benchmark"
 
 
@@ -43,8 +45,8 @@ def main(arguments: Sequence[str]) -> None:
     if tool == "cargo":
         _remove_earlier_results()
         command = _with_short_runs(command)
-    with tempfile.TemporaryDirectory() as folder:
-        output = Path(folder, "output")
+    with tempfile.TemporaryDirectory() as temporary_folder:
+        output = Path(temporary_folder, "output")
         try:
             if tool == _GOOGLE_BENCHMARK:
                 _run_google_benchmark(command, output)
@@ -60,8 +62,9 @@ def _with_short_runs(command: Sequence[str]) -> Sequence[str]:
     """Return the command with options for `cargo bench` to run criterion's programs briefly."""
     if os.path.basename(command[0]) != "cargo" or "bench" not in command:
         return command
-    index = command.index("bench") + 1
-    return (*command[:index], *criterion_runner.cargo_options(), *command[index:])
+    options_start = command.index("bench") + 1
+    options = criterion_runner.cargo_options()
+    return (*command[:options_start], *options, *command[options_start:])
 
 
 def _run(command: Sequence[str], output: Path) -> None:

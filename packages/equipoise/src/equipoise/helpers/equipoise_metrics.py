@@ -19,6 +19,7 @@ from collections.abc import Callable
 from typing import Any
 
 VARIABLE = "EQUIPOISE_METRICS"
+"""Environment variable with the path of the file for metrics."""
 
 
 def report(
@@ -49,9 +50,9 @@ def timed_iterations(metric: str, work: Callable[[], Any], count: int) -> list[f
     """
     seconds = []
     for _ in range(count):
-        started = time.perf_counter()
+        started_s = time.perf_counter()
         work()
-        seconds.append(time.perf_counter() - started)
+        seconds.append(time.perf_counter() - started_s)
     report_iterations(metric, seconds, time.get_clock_info("perf_counter").resolution)
     return seconds
 

@@ -25,11 +25,13 @@ from typing import ParamSpec, TypeVar
 import pytest
 
 FIXTURE = "equipoise_benchmark"
+"""Name of the fixture of this plugin."""
 PYTEST_BENCHMARK = "benchmark"
 """Fixture of pytest-benchmark."""
 PYTEST_BENCHMARK_S = 0.1
 """Seconds for which pytest-benchmark repeats a function under a gate, instead of 1 s."""
 VARIABLE = "EQUIPOISE_METRICS"
+"""Environment variable with the path of the file for metrics; a gate sets it."""
 REVISION_TREE = "EQUIPOISE_GATE_TREE"
 """Environment variable with the working tree of the measured revision."""
 USER_TREE = "EQUIPOISE_GATE_INSTEAD_OF"
@@ -40,7 +42,9 @@ BATCHES = 10
 MIN_BATCH_S = 0.01
 """Minimum seconds of a batch of calls, long enough for any clock."""
 _MAX_BATCH_CALLS = 1 << 24
+"""Maximum number of calls in a batch, for functions that take almost no time."""
 _INSTALLATION_FOLDERS = ("site-packages", "dist-packages")
+"""Names of folders with installed packages."""
 
 Arguments = ParamSpec("Arguments")
 Returned = TypeVar("Returned")
@@ -84,7 +88,7 @@ def equipoise_benchmark(request: pytest.FixtureRequest) -> Benchmark:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Shorten the runs of pytest-benchmark under a gate, unless the user chose their time."""
+    """Under a gate, shorten the runs of pytest-benchmark, unless the user chose their time."""
     option = "--benchmark-max-time"
     is_time_chosen = any(argument.startswith(option) for argument in config.invocation_params.args)
     if (
@@ -96,7 +100,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_runtest_teardown(item: pytest.Item) -> None:
-    """Report the mean that pytest-benchmark measured in a test, under a gate."""
+    """Under a gate, report the mean that pytest-benchmark measured in a test."""
     if not os.environ.get(VARIABLE) or not os.environ.get(REVISION_TREE):
         return
     fixture = getattr(item, "funcargs", {}).get(PYTEST_BENCHMARK)
@@ -110,7 +114,7 @@ def pytest_runtest_teardown(item: pytest.Item) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Select only the benchmarks, under a gate."""
+    """Under a gate, select only the benchmarks."""
     if not os.environ.get(REVISION_TREE):
         return
     benchmarks: list[pytest.Item] = []
@@ -153,10 +157,10 @@ def _time_calls(call: Callable[[], object]) -> tuple[list[float], float]:
     """Return the mean seconds of a call in each batch, and the resolution of these means."""
 
     def batch_s(call_count: int) -> float:
-        started = time.perf_counter()
+        started_s = time.perf_counter()
         for _ in range(call_count):
             call()
-        return time.perf_counter() - started
+        return time.perf_counter() - started_s
 
     call_count = 1
     while batch_s(call_count) < MIN_BATCH_S and call_count < _MAX_BATCH_CALLS:

@@ -23,6 +23,7 @@ _STEPS_FOR_ANY_FILE, _STEPS_PER_BYTE = 20_000_000, 16
 """Maximum number of steps of a query in SQLite: a constant, and a number for each byte of the
 file."""
 _STEPS_BETWEEN_CHECKS = 100_000
+"""Number of steps between two checks of the limit."""
 
 
 class LedgerFile:
@@ -61,7 +62,7 @@ class LedgerFile:
         """Run the block as a transaction, which an exception undoes."""
         with explain_sqlite_errors(self.path):
             self._refuse_if_moved()
-            # Inside the `try`: Ctrl-C while BEGIN returns undoes the transaction, too.
+            # BEGIN is inside the `try`, so that Ctrl-C after BEGIN always undoes the transaction.
             try:
                 self.connection.execute("BEGIN IMMEDIATE")
                 yield
@@ -162,6 +163,7 @@ _DAMAGE_REASONS = {
     sqlite3.SQLITE_INTERRUPT: "reading it takes more steps than a file of its size needs",
     sqlite3.SQLITE_TOOBIG: "a row is larger than any that Equipoise records",
 }
+"""Reasons by result code of SQLite; for an empty reason, SQLite's own text is used."""
 
 
 def _problems_by_code() -> dict[int, tuple[str, str]]:

@@ -65,11 +65,11 @@ def merge(
     """
     with source.reading():
         statement = f"SELECT identity FROM run ORDER BY {ORDER}"
-        runs = source.connection.execute(statement).fetchall()
+        identity_rows = source.connection.execute(statement).fetchall()
     counts = {"new": 0, "extended": 0, "unchanged": 0}
     trials = 0
     refused: list[RunRefused] = []
-    for (identity,) in runs:
+    for (identity,) in identity_rows:
         if identities is not None and identity not in identities:
             continue
         try:
@@ -101,14 +101,14 @@ def needed_runs(ledger: Ledger, reference: str) -> frozenset[bytes]:
         if run in identity_by_run:
             continue
         with ledger.reading():
-            identity, text = ledger.connection.execute(
+            identity, plan_text = ledger.connection.execute(
                 "SELECT identity, plan FROM run WHERE number = ?", (run,)
             ).fetchone()
             identity_by_run[run] = identity
-            pending_runs += _runs_of_plan(ledger, run, plan_from_text(text))
+            pending_runs += _runs_of_plan(ledger, run, plan_from_text(plan_text))
             statement = "SELECT number FROM run WHERE whole = ?"
-            members = ledger.connection.execute(statement, (identity,))
-            pending_runs += [number for (number,) in members]
+            member_rows = ledger.connection.execute(statement, (identity,))
+            pending_runs += [number for (number,) in member_rows]
             name = name_of(ledger.connection, run)
         for explanation in ledger.runs_explaining(name):
             with ledger.reading():
@@ -151,6 +151,7 @@ def _merge_run(target: LedgerFile, source: LedgerFile, identity: bytes) -> tuple
 
 
 def _parts_after(source: LedgerFile, identity: bytes, start: Cursor) -> Iterator[RunPart]:
+    """Yield the parts of a run after a cursor."""
     has_more = True
     while has_more:
         with _readable_run(source, identity) as run:

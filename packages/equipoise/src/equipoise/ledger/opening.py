@@ -136,6 +136,7 @@ def ledger_exists(path: str | os.PathLike[str]) -> bool:
 
 
 def _checked_ledger(connection: sqlite3.Connection, file: Path, host: str | None = None) -> Ledger:
+    """Return the ledger after a check of its small tables, with a limited number of steps."""
     with _closed_on_error(connection):
         with limited_steps(connection, file):
             check_small_tables(connection, file)
@@ -143,6 +144,7 @@ def _checked_ledger(connection: sqlite3.Connection, file: Path, host: str | None
 
 
 def _connect(file: Path, query: str) -> sqlite3.Connection:
+    """Open a file that SQLite must not trust; ``query`` has the parameters of the file's URI."""
     connection = sqlite3.connect(
         f"{file.as_uri()}?{query}", uri=True, isolation_level=None, timeout=_LOCK_TIMEOUT_S
     )
@@ -215,7 +217,10 @@ def _refuse_other_file_types(file: Path) -> None:
 
 
 def _refuse_other_databases(connection: sqlite3.Connection, file: Path) -> None:
-    """Refuse a database of another program, of a later version, or without tables."""
+    """Refuse a database of another program, of a later version, or without its tables.
+
+    A new and empty file is accepted.
+    """
     # A transaction, because another process may create tables between two queries.
     connection.execute("BEGIN")
     application_id = connection.execute("PRAGMA application_id").fetchone()[0]

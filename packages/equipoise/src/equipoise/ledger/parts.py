@@ -98,6 +98,7 @@ class Head(Struct, frozen=True, array_like=True):
     """Names of the conditions, as JSON."""
     commands_digest: bytes
     plan: str
+    """The plan, as JSON."""
     started_at: float
 
 
@@ -158,6 +159,7 @@ _COUNT_ROWS = """
         (SELECT count(*) FROM observation WHERE run = ?1)
 """
 _NO_LIMIT = -1
+"""Number of rows that means all rows in SQLite's LIMIT."""
 
 
 def _insert_statement(table: str, columns: str) -> str:
@@ -192,10 +194,14 @@ def read_part(
     """Return the part of a run after a cursor, and whether there is more.
 
     The part repeats the last row before the cursor, so that a fork is detected. Parts first have
-    all draws, then all trials, then the other rows. So an incomplete copy has no last segment end.
+    all draws, then all trials, then the other rows. So an incomplete copy lacks the end of the last
+    segment.
     """
     end = cursor_of(connection, run)
-    counts = (max(0, min(pair) - 1) for pair in zip(astuple(after), astuple(end), strict=True))
+    counts = (
+        max(0, min(after_count, end_count) - 1)
+        for after_count, end_count in zip(astuple(after), astuple(end), strict=True)
+    )
     # Observations may be large, so the last observation is not repeated.
     start = replace(Cursor(*counts), observations=min(after.observations, end.observations))
     draws = _query(connection, SELECT_DRAWS, run, start.draws, max_trials + 1)
@@ -205,6 +211,7 @@ def read_part(
     is_complete = has_all_draws and start.trials + len(trials) == end.trials
 
     def read_list(statement: str, begin: int, copied_end: int) -> tuple[Row, ...]:
+        """Read a list from ``begin``; before the last part, only up to ``copied_end``."""
         max_rows = _NO_LIMIT if is_complete else copied_end - begin
         return _query(connection, statement, run, begin, max_rows)
 
@@ -294,31 +301,35 @@ def _read_trials(
         return ()
     samples: dict[int, list[Row]] = {}
     sample_count = 0
-    bounds = (run, trials[0][0], trials[-1][0])
-    for trial, *sample in connection.execute(_SELECT_SAMPLES, bounds):
-        if trial not in samples and sample_count >= _MAX_SAMPLES:
-            trials = tuple(row for row in trials if row[0] < trial)
+    # The first column of a row is the number of the trial.
+    first_number, last_number = trials[0][0], trials[-1][0]
+    for number, *sample in connection.execute(_SELECT_SAMPLES, (run, first_number, last_number)):
+        if number not in samples and sample_count >= _MAX_SAMPLES:
+            trials = tuple(row for row in trials if row[0] < number)
             break
-        samples.setdefault(trial, []).append(tuple(sample))
+        samples.setdefault(number, []).append(tuple(sample))
         sample_count += 1
     return tuple((row[1:], tuple(samples.get(row[0], ()))) for row in trials)
 
 
 def _read_observations(connection: sqlite3.Connection, run: int, start: int) -> tuple[Row, ...]:
     observations: list[Row] = []
-    size = 0
+    size_bytes = 0
     statement = f"{SELECT_OBSERVATIONS} LIMIT ? OFFSET ?"
     for row in connection.execute(statement, (run, _NO_LIMIT, start)):
         observations.append(row)
-        size += len(row[5] or b"")
-        if size > _MAX_OBSERVATION_BYTES:
+        *_, document, _failure = row
+        size_bytes += len(document or b"")
+        if size_bytes > _MAX_OBSERVATION_BYTES:
             break
     return tuple(observations)
 
 
 def _read_head(connection: sqlite3.Connection, run: int) -> Head:
-    identity, identifier, host, name, *rest = connection.execute(_SELECT_HEAD, (run,)).fetchone()
-    return Head(identity, identifier, None if host is None else (host, name), *rest)
+    row = connection.execute(_SELECT_HEAD, (run,)).fetchone()
+    identity, identifier, host_identity, host_name, *rest = row
+    host = None if host_identity is None else (host_identity, host_name)
+    return Head(identity, identifier, host, *rest)
 
 
 def _insert_host(connection: sqlite3.Connection, identity: bytes, name: str) -> int:
@@ -410,6 +421,8 @@ append_observations = _appender("observation", OBSERVATION_COLUMNS)
 
 
 class _RunList(NamedTuple):
+    """One of the five lists of a run, with functions that read and append its rows."""
+
     row_name: str
     """Name of a row in messages."""
     read: Callable[[sqlite3.Connection, int, int, int], tuple[Any, ...]]

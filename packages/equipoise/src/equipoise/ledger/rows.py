@@ -102,10 +102,11 @@ MAX_DOCUMENT_BYTES = 256 * 1024 * 1024
 """Maximum size of an observation as JSON; usual sizes are up to a few MiB."""
 MAX_EVIDENCE_BYTES = 4 * MAX_DOCUMENT_BYTES
 """Maximum total size of the documents of a run."""
-_MAX_TRIALS = 50_000_000
+_MAX_RUN_TRIALS = 50_000_000
 """Maximum number of blocks times conditions, which limits the arrays of an analysis."""
 
-_MAX_SEED = 2**64
+_SEED_COUNT = 2**64
+"""Number of possible seeds, from 0."""
 _MAX_MIN_EFFECT = 1000.0
 """Largest possible value of the smallest effect that matters, in percent."""
 
@@ -118,7 +119,7 @@ SAMPLE_COLUMNS = "metric, value, iteration, unit, better, resolution"
 DRAW_COLUMNS = "phase, block, conditions, padding_bytes, layout"
 NOTICE_COLUMNS = "code, words, mend, condition, without_from"
 OBSERVATION_COLUMNS = "source, condition, repetition, position, observed_at, document, failure"
-
+"""Columns of the tables, in the order of the values of a `Row`."""
 
 _SELECT_RUN = (
     "SELECT run.identity, plan, started_at, host.identity, host.name "
@@ -194,6 +195,7 @@ def _sample_row(sample: Sample) -> Row:
 
 
 def _storable(value: float | None) -> float | None:
+    """Return a value that the ledger accepts; ``None`` for an impossible value."""
     # The comparison is false for NaN, so NaN becomes NULL.
     return float(value) if value is not None and abs(value) <= MAX_MEASURED_VALUE else None
 
@@ -254,13 +256,14 @@ def recorded_run(connection: sqlite3.Connection, path: Path, run: int) -> RunRec
     def select(statement: str) -> sqlite3.Cursor:
         return connection.execute(statement, (run,))
 
-    identity, plan, started_at, host, host_name = select(_SELECT_RUN).fetchone()
+    identity, plan_text, started_at, host_identity, host_name = select(_SELECT_RUN).fetchone()
+    host = None if host_identity is None else HostReference(host_identity.hex(), host_name)
     orders = _DecodedTexts(_order_decoder)
     record = RunRecord(
         id=name_of(connection, run),
         identity=identity.hex(),
-        host=None if host is None else HostReference(host.hex(), host_name),
-        plan=plan_from_text(plan),
+        host=host,
+        plan=plan_from_text(plan_text),
         started_at=started_at,
         segments=tuple(
             Segment(start, read_as(environment, _environment_decoder), end, stop_reason)
@@ -284,14 +287,14 @@ def check_run(connection: sqlite3.Connection, path: Path, run: int) -> None:
     Errors are those of `recorded_run`.
     """
     recorded_run(connection, path, run)
-    study, names, fleet, host_index, plan_text = connection.execute(
+    study, names_json, fleet, host_index, plan_text = connection.execute(
         "SELECT study, names, whole, place, plan FROM run WHERE number = ?", (run,)
     ).fetchone()
     plan = plan_from_text(plan_text)
     member = plan.membership
     fleet_columns = (None, None) if member is None else (bytes.fromhex(member.whole), member.place)
     plan_columns = (as_unicode(plan.study), [condition.name for condition in plan.conditions])
-    if (study, from_text(names)) != plan_columns or (fleet, host_index) != fleet_columns:
+    if (study, from_text(names_json)) != plan_columns or (fleet, host_index) != fleet_columns:
         raise ValueError("the row of a run contradicts its plan")
 
 
@@ -382,10 +385,10 @@ def _refuse_impossible_numbers(plan: Plan) -> None:
     checks = {
         "alpha": 0.0 < judgement.alpha < 1.0,
         "smallest effect": 0.0 <= judgement.min_effect <= _MAX_MIN_EFFECT,
-        "seed": 0 <= plan.seed < _MAX_SEED,
-        "number of blocks": stopping.blocks is None or 0 <= stopping.blocks <= _MAX_TRIALS,
-        "smallest number of blocks": 0 <= stopping.min_blocks <= _MAX_TRIALS,
-        "number of blocks before the budget": 0 <= stopping.blocks_before_budget <= _MAX_TRIALS,
+        "seed": 0 <= plan.seed < _SEED_COUNT,
+        "number of blocks": stopping.blocks is None or 0 <= stopping.blocks <= _MAX_RUN_TRIALS,
+        "smallest number of blocks": 0 <= stopping.min_blocks <= _MAX_RUN_TRIALS,
+        "number of blocks before the budget": 0 <= stopping.blocks_before_budget <= _MAX_RUN_TRIALS,
         "tail": stopping.tail is None or 0.0 < stopping.tail < 100.0,
         "precision": stopping.precision is None or 0.0 < stopping.precision <= MAX_MEASURED_VALUE,
         "budget": 0.0 <= stopping.budget_s <= MAX_MEASURED_VALUE,
@@ -421,5 +424,5 @@ def _refuse_inconsistent(record: RunRecord) -> None:
         index = trial.position // 2 if block in washout_blocks else trial.position
         if order[index : index + 1] != (trial.condition,):
             raise ValueError(f"a trial of block {trial.block} differs from its draw")
-    if condition_count * len(record.draws) > _MAX_TRIALS:
+    if condition_count * len(record.draws) > _MAX_RUN_TRIALS:
         raise ValueError(f"it has {len(record.draws)} blocks of {condition_count} conditions")

@@ -1,7 +1,9 @@
 """Names of runs, such as ``20261120-113005-4f2a``, and the search for a run by a reference.
 
-The name of a run is usually its id. If two runs have the same id, their names also have the first
-digits of the identities: ``20261120-113005-4f2a-81c0``. Runs are sorted by start, then by identity.
+Each run has an identity: 16 bytes, the same in every ledger with the run. The name of a run is
+usually its id. If two runs have the same id, their names also have the first digits of the
+identities: ``20261120-113005-4f2a-81c0``. Runs are sorted by start, then by identity. ``rows.py``
+explains the older words in tables and columns.
 """
 
 from __future__ import annotations
@@ -33,13 +35,16 @@ LAST = "last"
 ORDER = "run.started_at, run.identity"
 """Order of runs in SQL."""
 _MAX_LISTED_NAMES = 5
+"""Maximum number of names in an error message."""
 _MIN_IDENTITY_DIGITS = 4
+"""Minimum number of digits of the identity in a name."""
 
 
 class _Run(NamedTuple):
     number: int
     id: str
     identity: str
+    """The identity, as 32 hexadecimal digits."""
     host: int | None
     """Number of the host in the ledger; ``None`` for an imported run."""
 
@@ -64,8 +69,8 @@ def find_run(connection: sqlite3.Connection, path: Path, reference: str) -> int:
     ----------
     reference
         The name of a run, the unique beginning of a name, an identity, or ``last``. ``last`` is the
-        latest run. If possible, it is not a run that starts in the future, that failed before the
-        end of the first block, or that belongs to a host of a fleet.
+        latest run. It skips runs that start in the future, failed before the end of the first
+        block, or belong to a host of a fleet, unless there are no other runs.
     """
     if reference == LAST:
         return _latest_run(connection, path)
@@ -165,8 +170,8 @@ def _latest_run(connection: sqlite3.Connection, path: Path) -> int:
     fleet_members = _runs_of_fleet_hosts(connection)
     future_runs = _runs_starting_after(connection, time.time())
     numbers = [run.number for run in _existing_runs(connection, path)]
-    numbers = [number for number in numbers if number not in future_runs] or numbers
-    candidates = [number for number in numbers if number not in fleet_members] or numbers
+    started_runs = [number for number in numbers if number not in future_runs] or numbers
+    candidates = [number for number in started_runs if number not in fleet_members] or started_runs
     return ([number for number in candidates if number not in failed_runs] or candidates)[-1]
 
 

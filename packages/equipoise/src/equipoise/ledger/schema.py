@@ -20,6 +20,7 @@ IDENTITY_BYTES = 16
 """Size of the identity of a run and of a host."""
 
 Statements = tuple[str, ...]
+"""SQL statements of one script, in order."""
 
 _TABLES = {
     "environment": """CREATE TABLE environment (

@@ -106,6 +106,7 @@ class Ledger(LedgerFile):
         super().__init__(connection, path)
         self._host_name = host_name
         self._run_numbers: dict[str, int] = {}
+        """Number of each run in this ledger, by the run's name."""
 
     def begin_run(
         self,
@@ -186,7 +187,9 @@ class Ledger(LedgerFile):
         """Record a complete run that another tool measured; return its id."""
         with self.writing():
             # The host of an imported run is unknown.
-            run = self._insert_run(record.plan, record.environment, record.started_at, None, None)
+            run = self._insert_run(
+                record.plan, record.environment, record.started_at, host=None, identity=None
+            )
             append_draws(self.connection, run, list(map(draw_row, record.draws)))
             append_trials(self.connection, run, list(map(trial_rows, record.trials)))
             append_notices(self.connection, run, list(map(notice_row, record.notices)))
@@ -373,12 +376,12 @@ class Ledger(LedgerFile):
         self, text: str, study: str | None = None
     ) -> list[tuple[int, str, str]]:
         """Return number, name and plan of each run with the text in its plan, in order."""
-        cursor = self.connection.execute(
+        rows = self.connection.execute(
             "SELECT number, plan FROM run WHERE instr(plan, ?1) AND (?2 IS NULL OR study = ?2) "
             f"ORDER BY {ORDER}",
             (text, study),
         )
-        return [(number, name_of(self.connection, number), plan) for number, plan in cursor]
+        return [(number, name_of(self.connection, number), plan) for number, plan in rows]
 
     def _summaries(self, where: str, parameters: tuple[Any, ...]) -> list[RunSummary]:
         """Return summaries of the runs that a WHERE clause selects, in the order of their start."""

@@ -26,6 +26,7 @@ MAX_ROW_BYTES = 256 * 1024 * 1024
 _MAX_SQL_BYTES = 100_000
 
 _MAX_COUNT = 2**53
+"""Largest count; a float represents all whole numbers up to it exactly."""
 _MAX_MOMENT_S = 253402300799.0
 """End of the year 9999, in seconds since 1970; later moments have no date."""
 _IS_MOMENT = f"typeof({{0}}) = 'real' AND abs({{0}}) <= {_MAX_MOMENT_S}"
@@ -153,25 +154,27 @@ def refuse_foreign_objects(connection: sqlite3.Connection, file: Path, version: 
     Raise `UnusableInput`; the error names the object.
     """
     expected_statements = _statements_of_objects(scripts_up_to(version))
-    tables = {name for kind, name in expected_statements if kind == "table"}
-    missing = {(kind, name) for kind, name in expected_statements if kind != "trigger"}
-    for kind, name, table, statement in connection.execute(
+    tables = {name for type_name, name in expected_statements if type_name == "table"}
+    missing = {
+        (type_name, name) for type_name, name in expected_statements if type_name != "trigger"
+    }
+    for type_name, name, table, statement in connection.execute(
         "SELECT type, name, tbl_name, sql FROM sqlite_schema"
     ):
         if (
             str(name).lower() not in tables
             and str(table).lower() not in tables
-            and kind in ("table", "index")
+            and type_name in ("table", "index")
             and not _VIRTUAL_TABLE_PATTERN.match(statement or "")
         ):
             continue
-        if kind == "index" and statement is None:
+        if type_name == "index" and statement is None:
             continue
-        if expected_statements.get((str(kind), str(name))) != _with_single_blanks(statement):
-            raise damaged_ledger(file, f"its {kind} {name!r} was not created by Equipoise")
-        missing.discard((str(kind), str(name)))
-    for kind, name in sorted(missing, reverse=True):
-        raise damaged_ledger(file, f"its {kind} {name!r} is missing")
+        if expected_statements.get((str(type_name), str(name))) != _with_single_blanks(statement):
+            raise damaged_ledger(file, f"its {type_name} {name!r} was not created by Equipoise")
+        missing.discard((str(type_name), str(name)))
+    for type_name, name in sorted(missing, reverse=True):
+        raise damaged_ledger(file, f"its {type_name} {name!r} is missing")
 
 
 def check_small_tables(connection: sqlite3.Connection, file: Path) -> None:
@@ -221,13 +224,16 @@ def _refuse_rows(
 
 @functools.cache
 def _statements_of_objects(scripts: tuple[Statements, ...]) -> Mapping[tuple[str, str], str]:
-    """Return the statements of the objects that scripts create, as SQLite stores them."""
+    """Return the statements of the objects that scripts create, by type and name.
+
+    The statements are in the form in which SQLite stores them.
+    """
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as database:
         for statement in chain.from_iterable(scripts):
             database.execute(statement)
         return {
-            (kind, name): _with_single_blanks(statement)
-            for kind, name, statement in database.execute(
+            (type_name, name): _with_single_blanks(statement)
+            for type_name, name, statement in database.execute(
                 "SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL"
             )
         }

@@ -1,8 +1,8 @@
 """End the processes of a trial or a build if their launcher or builder was killed.
 
 A process belongs to a campaign if its environment names a file in the campaign's scratch folder.
-All its descendants belong to the campaign, too. Another process with its working folder there may
-be a user's shell, so it is reported, but not killed.
+All its descendants belong to the campaign, too. Any other process that works in the scratch folder
+may be a user's shell, so it is reported, but not killed.
 
 A pidfd is a descriptor of a process. It is opened before the environment of the process is read. So
 a new process with the same number is never killed by mistake.
@@ -36,6 +36,7 @@ _CAMPAIGN_VARIABLES = (METRICS_VARIABLE, BUILD_VARIABLE, CAMPAIGN_VARIABLE)
 _PROC = Path("/proc")
 _CGROUP_PREFIX = "equipoise-"
 _MAX_WAIT_S = 10.0
+"""Maximum seconds to wait for the end of processes, or for the environment of a process."""
 _PAUSE_S = 0.005
 _STATE_FIELD, _PARENT_FIELD = 0, 1
 """Indices of the fields after the name in ``/proc/PID/stat`` (proc_pid_stat(5))."""
@@ -79,20 +80,20 @@ def _end_processes(is_match: VariableTest) -> int:
     ended_processes: set[int] = set()
     deadline = time.monotonic() + _MAX_WAIT_S
     while time.monotonic() < deadline:
-        with _opened_processes(is_match) as processes:
-            if not processes:
+        with _opened_processes(is_match) as pidfds:
+            if not pidfds:
                 break
-            for pidfd in processes.values():
+            for pidfd in pidfds.values():
                 with contextlib.suppress(ProcessLookupError):
                     signal.pidfd_send_signal(pidfd, signal.SIGKILL)
-            for pidfd in processes.values():
+            for pidfd in pidfds.values():
                 becomes_readable(pidfd, max(0.0, deadline - time.monotonic()))
-            ended_processes |= processes.keys()
+            ended_processes |= pidfds.keys()
     return len(ended_processes)
 
 
 def processes_working_in(folder: Path) -> tuple[int, ...]:
-    """Return the processes whose working folder is ``folder`` or inside it."""
+    """Return the numbers of the processes whose working folder is ``folder`` or inside it."""
     prefix = f"{os.path.realpath(folder)}/"
     processes = []
     for process in _process_numbers():

@@ -27,6 +27,7 @@ MAX_LEVEL_LETTERS = 40
 _MIN_FREE_BYTES = 1 << 20
 """Free space below which the disk of a failed build counts as full."""
 _MAX_ERROR_LINES = 5
+"""Maximum number of lines of a compiler's output in an error message."""
 
 
 def build_levels(

@@ -30,6 +30,7 @@ from equipoise.model.errors import EquipoiseError, UnusableInput
 from equipoise.model.plan import Output, Process
 
 Containment = Literal["auto", "cgroup", "process-group"]
+"""How the descendants of a trial are kept together, so that all of them can be ended."""
 OnWait = Callable[[], None]
 """Function to call about once a second during a long trial."""
 
@@ -48,6 +49,7 @@ COUNTERS = (*SOFTWARE_COUNTERS, *HARDWARE_COUNTERS)
 
 _ON_WAIT_INTERVAL_S = 1.0
 _CHUNK_BYTES = 1 << 16
+"""Maximum number of bytes of one read from the launcher."""
 _MAX_CLOSING_S = 30.0
 """Maximum seconds until the launcher ends; it may wait twice 10 s for unkillable processes."""
 
@@ -155,16 +157,15 @@ class Starter(Protocol):
 class Launcher(AbstractContextManager["Launcher"]):
     """A running launcher; a context manager.
 
-    ``containment`` says how the descendants of a trial are kept together
-    (crates/launcher/README.md). ``auto`` chooses the best way. With ``cgroup``, a process group is
-    used if no cgroup can be created; ``unknown["cgroup"]`` of the report has the reason.
-    ``inherit_stdout`` is the descriptor that a trial inherits as standard output. ``counters`` are
-    names of `COUNTERS`. If this machine lacks or forbids a counter, reports have ``None`` for it,
-    and the reason.
+    ``containment`` is as in `Containment` (crates/launcher/README.md). ``auto`` chooses the best
+    way. With ``cgroup``, a process group is used if no cgroup can be created;
+    ``unknown["cgroup"]`` of the report has the reason. ``inherit_stdout`` is the descriptor that a
+    trial inherits as standard output. ``counters`` are names of `COUNTERS`. If this machine lacks
+    or forbids a counter, reports have ``None`` for it, and the reason.
 
     ``scratch`` is the scratch folder of the campaign. The launcher removes this folder when it
-    ends, even if this process is killed. If another launcher removes the folder, pass it as
-    ``campaign`` instead. If the launcher is killed, `close` ends the processes of the folder.
+    ends, even if this process is killed. ``campaign`` is this folder if another launcher removes
+    it. If the launcher is killed, `close` ends the processes of the folder.
 
     The constructor raises `UnusableInput` if a counter does not exist, and `EquipoiseError` if the
     launcher cannot be started.
@@ -348,6 +349,7 @@ def _encode(request: Request) -> bytes:
 
 
 def _decode_utf8(text: str) -> str:
+    """Decode a text in which the launcher sent each byte as one character."""
     return text.encode("latin-1").decode("utf-8", "replace")
 
 

@@ -40,7 +40,7 @@ _PROBE_FOLDER = re.compile(r"equipoise-probe-[A-Za-z0-9]{6}")
 
 
 class RemovedFolder(Struct, frozen=True):
-    """Scratch folder of a killed campaign that was removed."""
+    """A removed folder: the scratch folder of a killed campaign."""
 
     folder: str
     processes: int
@@ -72,6 +72,7 @@ class Clearance(Struct, frozen=True):
 
     cleared: tuple[RemovedFolder, ...] = ()
     leftovers: tuple[Leftover, ...] = ()
+    """Folders and files that were not removed."""
 
 
 class _Obstacle(Exception):

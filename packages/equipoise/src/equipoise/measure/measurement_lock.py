@@ -26,6 +26,7 @@ LOCK_NAME = "equipoise-campaign"
 _CREDENTIALS = struct.Struct("3i")
 """Process, user and group number of the owner of a socket: ``struct ucred`` of unix(7)."""
 _MAX_WAITERS = 128
+"""Maximum number of processes that can wait for the lock without polling."""
 _RETRY_INTERVAL_S = 1.0
 """Seconds between two attempts to take the lock, if this process cannot wait for the owner."""
 

@@ -33,6 +33,7 @@ from equipoise.model.errors import UnusableInput
 FOLDER_PREFIX = "equipoise-"
 LOCK_SUFFIX = ".lock"
 _ENTER_ONLY_MODE = 0o711
+"""Mode of a folder that others may enter but not list."""
 _IDENTITY_BYTES = 8
 _IDENTITY_PATTERN = re.compile(f"[0-9a-f]{{{2 * _IDENTITY_BYTES}}}")
 _NEW_FILE_FLAGS = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -29,6 +29,7 @@ OUTPUT_ROOM = "output_room"
 ITERATION_VARIABLE = "HYPERFINE_ITERATION"
 """Variable with the number of the trial, such as ``0`` or ``warmup-0``, as in hyperfine."""
 _LAUNCHER_COVARIATES = ("cpu", "run_delay_s")
+"""Covariates that the launcher reports."""
 
 
 class TrialReport(Struct, frozen=True):
@@ -119,9 +120,9 @@ class TrialRunner(Struct):
             samples += service.samples
             if service.failure is not None:
                 # The server's failure caused any failure of the client.
-                client = "" if failure is None else f", and its client: {failure}"
+                client_clause = "" if failure is None else f", and its client: {failure}"
                 failure_kind = "timed out" if report.timed_out else "failed"
-                failure = f"its server ended: {service.failure}{client}"
+                failure = f"its server ended: {service.failure}{client_clause}"
                 error_tail = service.log_tail
         trial = Trial(
             phase=draw.phase,

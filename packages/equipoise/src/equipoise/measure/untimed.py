@@ -22,6 +22,7 @@ from equipoise.shared.spelling import option
 
 SHELL = "/bin/sh"
 TAIL_BYTES = 4096
+"""Number of bytes that are kept from the end of a file."""
 NOT_FOUND_STATUS = 127
 """Exit status of a shell that does not find a program."""
 UNAVAILABLE_STATUS = 69

@@ -31,6 +31,7 @@ from equipoise.model.record import Accounting, Better, Sample
 from equipoise.shared.spelling import option
 
 METRICS_VARIABLE = "EQUIPOISE_METRICS"
+"""Variable with the path of the file to which a workload may write its metrics."""
 MAX_BYTES = 64 * 1024 * 1024
 MAX_LINES = 2_000_000
 MAX_LINE_BYTES = 1024 * 1024
@@ -219,9 +220,9 @@ def run_for_metrics(
     the metrics file. Raise `ConditionFailed` if the run fails or takes longer than ``timeout_s``
     seconds. Raise it also if the metrics file has no good line.
     """
-    file = MetricsFile(scratch)
-    file.clear()
-    variables = {**environment, METRICS_VARIABLE: str(file.path), **condition.environment}
+    metrics_file = MetricsFile(scratch)
+    metrics_file.clear()
+    variables = {**environment, METRICS_VARIABLE: str(metrics_file.path), **condition.environment}
     folder = condition.process.working_folder
     with tempfile.TemporaryFile() as errors:
         try:
@@ -237,7 +238,7 @@ def run_for_metrics(
                 + stderr_suffix(tail(errors.fileno())),
                 hint=f"run `{shlex.join(condition.command)}` by hand to see the whole error",
             )
-    metrics = file.read()
+    metrics = metrics_file.read()
     # If there are good lines too, the campaign that follows warns about the bad lines.
     problem = metrics.unreadable or (None if metrics.samples else metrics.problem)
     if problem is not None:

@@ -7,7 +7,8 @@ use std::ptr;
 use libc::dirent64;
 
 const WORD_BYTES: usize = size_of::<u64>();
-/// Number of words of the longest entry. A program may copy so many words, even of a short entry.
+/// Number of words of the longest entry. A program may copy this many words, even of a short entry,
+/// so the listing ends with this much padding.
 const ENTRY_WORDS: usize = size_of::<dirent64>().div_ceil(WORD_BYTES);
 
 /// The sorted entries of a folder, and the position of the next entry.
@@ -17,6 +18,7 @@ pub struct Listing {
     entries: Vec<u64>,
     /// Index in `entries` at which each entry starts, in the order of names.
     starts: Vec<usize>,
+    /// Index in `starts` of the next entry.
     position: usize,
     /// Error number that stopped the reading.
     error: Option<c_int>,

@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use libc::FILE;
 
+/// Size of a buffer.
 pub const BUFFER_BYTES: usize = 256 << 10;
+/// Number of slots.
 const BUFFER_COUNT: usize = 64;
 
 struct Buffers(UnsafeCell<[[c_char; BUFFER_BYTES]; BUFFER_COUNT]>);
@@ -24,6 +26,7 @@ static STREAMS: [AtomicPtr<FILE>; BUFFER_COUNT] =
 /// Number of slots in use. If it is 0, a search for a stream ends at once.
 static IN_USE: AtomicUsize = AtomicUsize::new(0);
 
+/// The index of a slot in use.
 pub struct Slot(usize);
 
 impl Slot {

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use equipoise_interpose::process;
 
+/// A change of the program; `files`, `sleep`, `streams` and `pages` explain the changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Intervention {
@@ -43,6 +44,7 @@ impl Intervention {
 /// Returns the intervention. The variable is read only once: a program may change its environment.
 #[inline]
 pub fn current() -> Intervention {
+    /// Number of the intervention; 0 before the variable was read.
     static CURRENT: AtomicU8 = AtomicU8::new(0);
     let number = CURRENT.load(Ordering::Relaxed);
     if let Some((_, known)) = NAMES.iter().find(|(_, known)| *known as u8 == number) {

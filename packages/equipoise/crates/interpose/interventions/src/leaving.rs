@@ -1,5 +1,8 @@
 //! Writes the pending output of large buffers before it could be lost: before the program ends,
 //! forks or executes another program, and before a descriptor is closed or replaced.
+//!
+//! `hooks!` exports functions that replace functions of the C library; `next::` calls the replaced
+//! functions. `exports!` exports functions that never call the replaced functions.
 
 use std::ffi::{c_char, c_int};
 use std::sync::atomic::{AtomicI32, Ordering};

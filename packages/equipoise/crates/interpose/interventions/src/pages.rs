@@ -27,8 +27,8 @@ static LOCKED: AtomicBool = AtomicBool::new(false);
 static GIVEN_UP: AtomicBool = AtomicBool::new(false);
 /// Size of a huge page on most machines.
 const HUGE_PAGE_BYTES: usize = 2 << 20;
-/// Number of attempts to take the lock. Its owner may never release it: a fork does not copy it, or
-/// a signal handler has interrupted it.
+/// Maximum number of attempts to take the lock. The owner may never release it: the owner may be a
+/// thread that this forked child lacks, or code that a signal handler has interrupted.
 const MAX_ATTEMPTS: usize = 10_000;
 
 fn tracks_ranges() -> bool {
@@ -129,7 +129,8 @@ equipoise_interpose::hooks! {
         next::mprotect(address, bytes, protection)
     }
 
-    /// A program may change a key without a system call. So memory with a key is not kept.
+    /// With a key, a program may forbid writing without a system call. So memory with a key is not
+    /// kept.
     fn pkey_mprotect(
         address: *mut c_void, bytes: size_t, protection: c_int, key: c_int,
     ) -> c_int {
@@ -188,12 +189,12 @@ unsafe fn zero(address: *mut c_void, bytes: size_t) -> c_int {
                 return next::madvise(from, end - start - offset, libc::MADV_DONTNEED);
             }
             // The lowest bit of each byte says whether the page is in memory (mincore(2)).
-            for run in in_memory[..count].chunk_by(|left, right| left & 1 == right & 1) {
-                let run_start = address.byte_add(offset);
-                let length = run.len() * page_bytes;
-                if run[0] & 1 == 1 {
-                    ptr::write_bytes(run_start.cast::<u8>(), 0, length);
-                } else if next::madvise(run_start, length, libc::MADV_DONTNEED) != 0 {
+            for pages in in_memory[..count].chunk_by(|left, right| left & 1 == right & 1) {
+                let first_page = address.byte_add(offset);
+                let length = pages.len() * page_bytes;
+                if pages[0] & 1 == 1 {
+                    ptr::write_bytes(first_page.cast::<u8>(), 0, length);
+                } else if next::madvise(first_page, length, libc::MADV_DONTNEED) != 0 {
                     return -1;
                 }
                 offset += length;

@@ -14,6 +14,7 @@ impl Range {
     }
 }
 
+/// Maximum number of ranges in the list.
 const CAPACITY: usize = 512;
 
 /// Ranges that do not overlap. If the list is full, further ranges are left out.
@@ -35,6 +36,7 @@ impl Ranges {
         }
     }
 
+    /// Adds a range in place of the parts of ranges that it overlaps.
     pub fn add(&mut self, range: Range) {
         self.remove(range.start, range.end);
         let neighbour = self.ranges[..self.count].iter_mut().find(|known| {
@@ -49,6 +51,7 @@ impl Ranges {
         self.push(range);
     }
 
+    /// Removes the addresses from `start` to `end` from all ranges.
     pub fn remove(&mut self, start: usize, end: usize) {
         let mut index = 0;
         while index < self.count {

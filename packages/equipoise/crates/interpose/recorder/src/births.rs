@@ -1,6 +1,6 @@
 //! Table of the births of living blocks: when each block was allocated, and its size class.
 //!
-//! The table has one word for each address at which a block can begin. A header in front of each
+//! The table has one word for each address at which a block can begin. A birth in front of each
 //! block would change the requests to the allocator. The addresses are divided into regions of one
 //! GiB. Each region with blocks has a leaf: a part of the table, in separate reserved memory. Only
 //! written pages of a leaf use memory, and two reads find the word of a block.
@@ -15,10 +15,12 @@ use crate::system;
 
 /// Bits of a user address on x86-64 and `AArch64` with four levels of page tables.
 const ADDRESS_BITS: u32 = 48;
+/// Bits of an address within its region.
 const REGION_BITS: u32 = 30;
 const REGIONS: usize = 1 << (ADDRESS_BITS - REGION_BITS);
 /// Number of lowest bits of a block's address that are 0; some allocators align to 8 bytes only.
 const ALIGNMENT_BITS: u32 = 3;
+/// Size of a leaf: 8 bytes for each address at which a block can begin.
 const LEAF_BYTES: usize = 1 << (REGION_BITS - ALIGNMENT_BITS) << 3;
 
 /// The leaf of each region: null before the region has a block, `NO_MEMORY` without memory for it.

@@ -12,6 +12,7 @@ static USED: AtomicUsize = AtomicUsize::new(0);
 /// 16 bytes, the alignment of blocks. The unit before each block contains the size of the block.
 type Unit = [usize; UNIT_WORDS];
 const UNIT_WORDS: usize = 16 / size_of::<usize>();
+/// Number of units for all early blocks.
 const UNITS: usize = 1 << 12;
 
 /// Returns an early block of `size` bytes; null with `ENOMEM` if the memory is used up.

@@ -14,13 +14,16 @@ pub const CLASSES: usize = 192;
 /// Number of lifetime classes; the class is the number of bits of the lifetime in ticks.
 pub const LIFETIMES: usize = 50;
 
+/// Number of bytes of a page of memory.
 pub const PAGE: usize = 4096;
 /// Maximum number of tables, one for each thread.
 pub const TABLES: usize = 1024;
 pub const TABLE_BYTES: usize = size_of::<Table>().next_multiple_of(PAGE);
 pub const MAPS_OFFSET: usize = PAGE + TABLES * TABLE_BYTES;
+/// Maximum number of bytes of the memory maps.
 pub const MAPS_BYTES: usize = 1 << 19;
 pub const SAMPLES_OFFSET: usize = MAPS_OFFSET + MAPS_BYTES;
+/// Maximum number of samples.
 pub const SAMPLES: usize = 4096;
 pub const FILE_BYTES: usize = SAMPLES_OFFSET + SAMPLES * size_of::<Sample>();
 
@@ -134,6 +137,7 @@ pub struct Table {
     pub rows: [Row; CLASSES],
 }
 
+/// Counts of one size class.
 #[repr(C)]
 pub struct Row {
     pub allocations: Number,

@@ -10,9 +10,9 @@ use crate::system;
 /// File with the maps of this process. `/proc/self/maps` is empty once the first thread has ended.
 const MAPS_PATH: &CStr = c"/proc/thread-self/maps";
 
-/// Writes as many maps of the process to its file as fit. The thread that has the lock writes the
-/// maps. If a thread finds the lock taken, it does nothing: the owner reads the same maps. So no
-/// thread waits for a thread that has stopped.
+/// Writes as many maps of the process to its file as fit. If another thread has the lock, that
+/// thread is writing the same maps, and this call does nothing. So no thread ever waits for a
+/// thread that was stopped.
 pub fn write_to_file(header: &Header, lock: &AtomicBool) {
     if lock.swap(true, Ordering::Acquire) {
         return;

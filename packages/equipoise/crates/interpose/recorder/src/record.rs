@@ -9,7 +9,7 @@ use crate::recording;
 use crate::samples;
 use crate::thread::{self, Thread};
 
-/// How a block was allocated; the table of a thread counts each of these.
+/// How a block was allocated. The table of a thread has separate counts for all but `Plain`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
     Plain,
@@ -47,8 +47,8 @@ fn record(block: *mut c_void, size: usize, origin: Origin) {
     {
         header.births_without_place.add_shared(1);
     }
-    let until_sample = thread.until_sample.get();
-    let until_sample = until_sample.saturating_sub_unsigned(size as u64);
+    let bytes_before = thread.until_sample.get();
+    let until_sample = bytes_before.saturating_sub_unsigned(size as u64);
     thread.until_sample.set(until_sample);
     if until_sample < 0
         && !thread.is_in_library.get()

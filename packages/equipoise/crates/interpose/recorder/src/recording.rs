@@ -19,11 +19,12 @@ use crate::samples;
 use crate::system;
 use crate::thread::Thread;
 
+/// Environment variable with the folder for the files; without it nothing is recorded.
 const FOLDER_VARIABLE: &CStr = c"EQUIPOISE_ALLOCATIONS";
 const MAX_PATH_BYTES: usize = 4096;
 /// Maximum number of programs that a process executes in turn, each with its own file.
 const MAX_PROGRAMS: u32 = 1000;
-/// Minimum time between the two readings of both clocks.
+/// Minimum time between the first and the second reading of both clocks.
 const CALIBRATION_NS: u64 = 20_000;
 
 /// State of the process, on a page that the kernel sets to zero in every forked child.
@@ -31,7 +32,9 @@ const CALIBRATION_NS: u64 = 20_000;
 struct ProcessState {
     /// Key of this process, which its threads store; 0 before the recording was started or refused.
     key: AtomicU64,
+    /// Whether a thread is starting the recording, or has started it.
     starting: AtomicBool,
+    /// Start of the mapped file; null without a file.
     header: AtomicPtr<Header>,
     start_ticks: AtomicU64,
     /// Whether a thread is writing the maps of the process to the file.
@@ -41,6 +44,7 @@ struct ProcessState {
     tables_with_space: [AtomicU64; TABLES / BITS],
 }
 
+/// Number of bits in an element of `tables_with_space`.
 const BITS: usize = u64::BITS as usize;
 const _: () = assert!(size_of::<ProcessState>() <= PAGE);
 
@@ -58,6 +62,7 @@ static PROCESS: AtomicPtr<ProcessState> = AtomicPtr::new((&raw const NO_PROCESS)
 static INHERITED_HEADER: AtomicPtr<Header> = AtomicPtr::new(ptr::null_mut());
 /// Whether the C library has started; the environment can then be read.
 static LIBRARY_STARTED: AtomicBool = AtomicBool::new(false);
+/// Key of the next process; a forked child continues the keys of its parent.
 static NEXT_KEY: AtomicU64 = AtomicU64::new(2);
 
 #[inline]

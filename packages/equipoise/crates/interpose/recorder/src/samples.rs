@@ -3,7 +3,7 @@
 //!
 //! The number of bytes between two samples is exponential, so the samples do not follow the
 //! program's rhythm. Its mean doubles after every `SAMPLES_PER_MEAN` samples. So a short run has
-//! enough samples, and a long run has not too many.
+//! enough samples, and a long run does not have too many.
 
 use std::ptr;
 
@@ -15,8 +15,11 @@ use crate::maps::mapping_of;
 use crate::system;
 use crate::thread::Thread;
 
+/// Mean number of bytes between the first samples.
 const FIRST_MEAN_BYTES: u64 = 1 << 14;
+/// Number of samples after which the mean doubles.
 const SAMPLES_PER_MEAN: u64 = 128;
+/// Maximum number of times that the mean doubles.
 const MAX_DOUBLINGS: u64 = 40;
 /// Index of the stack pointer in the registers of a sample.
 const STACK_POINTER: usize = 1;
@@ -107,13 +110,13 @@ fn copy_stack(thread: &Thread, sample: &Sample, stack_pointer: u64) {
     }
     let (_, stack_high) = thread.stack.get();
     let words = stack_high.saturating_sub(low) / 8;
-    let kept = words.min(STACK_WORDS);
+    let kept_words = words.min(STACK_WORDS);
     let stack = ptr::with_exposed_provenance::<u64>(low);
-    for (index, word) in sample.stack.iter().take(kept).enumerate() {
+    for (index, word) in sample.stack.iter().take(kept_words).enumerate() {
         // SAFETY: the mapping extends that far, and no other frame of this thread runs meanwhile.
         word.set(unsafe { stack.add(index).read_volatile() });
     }
-    sample.kept.set(8 * kept as u64);
+    sample.kept.set(8 * kept_words as u64);
 }
 
 /// Returns the instruction, stack and frame pointers, then the callee-saved registers.

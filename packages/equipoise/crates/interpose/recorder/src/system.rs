@@ -143,21 +143,25 @@ pub fn advise(address: *mut c_void, bytes: usize, advice: c_int) -> bool {
     unsafe { libc::syscall(libc::SYS_madvise, address, bytes, advice) == 0 }
 }
 
+/// Returns the id of this process.
 pub fn process() -> u32 {
     // SAFETY: has no conditions.
     number(unsafe { libc::syscall(libc::SYS_getpid) })
 }
 
+/// Returns the id of the parent process.
 pub fn parent() -> u32 {
     // SAFETY: has no conditions.
     number(unsafe { libc::syscall(libc::SYS_getppid) })
 }
 
+/// Returns the id of this thread.
 pub fn thread() -> u32 {
     // SAFETY: has no conditions.
     number(unsafe { libc::syscall(libc::SYS_gettid) })
 }
 
+/// Whether the thread of this process with this id has ended.
 pub fn has_ended(thread: u32) -> bool {
     // SAFETY: signal 0 is not sent.
     let refused = unsafe { libc::syscall(libc::SYS_tgkill, process(), thread, 0) != 0 };

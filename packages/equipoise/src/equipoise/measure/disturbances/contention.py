@@ -39,13 +39,16 @@ MAX_NAMED_PROCESSES = 5
 MIN_LOAD_PER_CPU = 0.5
 """Load per CPU from which on trials often share a CPU, a cache or a frequency limit."""
 MIN_LOAD = 0.75
+"""Smallest load that is reported, however few CPUs there are."""
 MIN_STEAL_NOW, MIN_STEAL_SINCE_BOOT = 0.03, 0.02
 """Smallest reported fractions of the CPU time that the hypervisor takes away."""
 MIN_FREE_MEMORY_SHARE = 0.10
+"""Free share of memory below which memory is nearly full."""
 MIN_FREE_BYTES, AMPLE_FREE_BYTES = 256 << 20, 1 << 30
-"""Below the first number of free bytes a disk is nearly full; from the second on it never is."""
+"""A disk with fewer free bytes than the first number is nearly full; with the second, never."""
 MIN_FREE_DISK_SHARE = 0.05
 MIN_FREE_FILES = 1000
+"""Number of further files below which a disk is reported."""
 
 
 def busy_processes(state: HostState) -> Iterator[Disturbance]:
@@ -222,9 +225,12 @@ MIN_BUSY_SHARE = 0.25
 """Smallest share of one CPU for which the work of others is reported after a campaign."""
 _HINT = "run `equipoise doctor`: it names each disturbance, and what ends it"
 _CHECKS_BEFORE = (load, full_memory)
+"""Checks before a campaign."""
 _CHECKS_AFTER = (steal, cpu_quota, swap)
+"""Checks after a campaign, of the time that it took."""
 
 Clock = Callable[[], float]
+"""Function that returns seconds."""
 
 
 class HostWatch(Struct, frozen=True):
@@ -240,8 +246,8 @@ class HostWatch(Struct, frozen=True):
 
 def children_seconds() -> float:
     """Return the CPU seconds of our ended children, and of the children of these."""
-    times = os.times()
-    return times.children_user + times.children_system
+    cpu_times = os.times()
+    return cpu_times.children_user + cpu_times.children_system
 
 
 def begin_watch(

@@ -89,8 +89,8 @@ class Activity(Struct, frozen=True):
             for pid, process in self.last.processes.items()
             if pid != self.own_pid
         )
-        busy = [process for process in processes if process.share > 0]
-        return sorted(busy, key=lambda process: (-process.share, process.pid))
+        busy_processes = [process for process in processes if process.share > 0]
+        return sorted(busy_processes, key=lambda process: (-process.share, process.pid))
 
     def unseen_share(self) -> float:
         """Return the share of one CPU that unlisted processes used, such as ended processes."""

@@ -36,6 +36,7 @@ SLOWING_VARIABLES = {
 }
 """Effects of environment variables that slow programs down."""
 SANITIZERS = ("ASAN_OPTIONS", "LSAN_OPTIONS", "MSAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS")
+"""Variables that set options of sanitizers."""
 HARMLESS_VALUES = {"MALLOC_CHECK_": {"", "0"}, "PYTHONMALLOC": {"", "pymalloc", "default"}}
 """Values with which a variable slows nothing down; for other variables only the empty value."""
 SHOWN_VARIABLES = frozenset(
@@ -60,6 +61,7 @@ DEVICES_FOLDER = "/sys/bus/event_source/devices"
 MAX_PARANOID_LEVEL = 2
 """Highest ``perf_event_paranoid`` at which users may count events (perf_event_open(2))."""
 _PROCESSOR_DEVICES = ("cpu", "armv", "power_pmu")
+"""Beginnings of the names of devices with the processor's counters."""
 _COVARIATE_HINTS = {
     "load": "mount /proc",
     "pressure": "start the kernel with psi=1",

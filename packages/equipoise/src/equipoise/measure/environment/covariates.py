@@ -31,6 +31,7 @@ _TOO_SHORT_REASON = "the previous trial was too short for the clock of this sour
 
 RUN_DELAY = "run_delay_s"
 CPU = "cpu"
+"""Covariates that the launcher reports."""
 
 
 class CovariateReader(AbstractContextManager["CovariateReader"]):
@@ -56,6 +57,7 @@ class CovariateReader(AbstractContextManager["CovariateReader"]):
         """Reasons for covariates that are ``None``: the host lacks them, or a reading failed."""
         self._sources: list[tuple[tuple[str, ...], Source]] = []
         self._failed: set[tuple[str, ...]] = set()
+        """Covariates of the sources whose reading before this trial failed."""
         for names, open_source in SOURCES:
             try:
                 self._sources.append(
@@ -135,7 +137,8 @@ def _quick_source(
 ) -> Source:
     """Return the source if it is quick; else close the source and raise `Unknown`.
 
-    The first of ``clocks`` measures how long a reading takes. The second gives the time of each.
+    The first of ``clocks`` measures how long a reading takes. The second returns the time of each
+    reading.
     """
     clock, now = clocks
     with ExitStack() as stack:
@@ -236,7 +239,7 @@ class Source(Struct):
         reading_after = self.read(cpu)
         if self.counted_reading == "after":
             return reading_after
-        # Further values of a reading are only for ``between_trials``.
+        # Only ``between_trials`` uses the further values of a reading.
         pairs = zip(self.reading_before[: self.difference_count], reading_after, strict=False)
         differences = ((after - before) / self.divisor for before, after in pairs)
         return (*differences, *self.values_between)
@@ -296,9 +299,11 @@ def parse_cpu_ticks(content: bytes) -> tuple[int, int, int]:
 def _stolen_fraction(
     earlier: tuple[float, ...], later: tuple[float, ...], _: float
 ) -> tuple[float | None]:
-    # The readings of `parse_cpu_ticks`: stolen, busy and all ticks.
-    ticks = later[2] - earlier[2]
-    return ((later[0] - earlier[0]) / ticks if ticks > 0 else None,)
+    # The readings are those of `parse_cpu_ticks`.
+    earlier_stolen, _busy, earlier_ticks = earlier
+    later_stolen, _busy, later_ticks = later
+    ticks = later_ticks - earlier_ticks
+    return ((later_stolen - earlier_stolen) / ticks if ticks > 0 else None,)
 
 
 def _waiting_fraction(
@@ -356,10 +361,12 @@ def _frequency_of(host: Host, files: list[OpenFile]) -> Callable[[int], float]:
 
 ZONES = "/sys/class/thermal"
 MONITORS = "/sys/class/hwmon"
+"""Folders with the sensors of thermal zones and of hardware monitors."""
 _PROCESSOR_ZONES = ("x86_pkg_temp", "cpu", "soc")
 """Prefixes of the types of thermal zones that belong to the processor. Other zones are less
 informative, and some take milliseconds to read."""
 _PROCESSOR_MONITORS = frozenset({"coretemp", "k10temp", "zenpower", "cpu_thermal"})
+"""Names of hardware monitors that belong to the processor."""
 _PACKAGE_SENSOR = "temp1_input"
 """Sensor of the whole package; reading a sensor of each core would take longer."""
 

@@ -22,7 +22,9 @@ _CACHE_SIZE = re.compile(r"(\d+)([KMG]?)")
 _UNIT_BYTES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _BRACKETED_VALUE = re.compile(r"\[(\w+)\]")
 _HYPERVISOR_CLOCKS = {"kvm-clock": "KVM", "hyperv_clocksource_tsc_page": "Hyper-V", "xen": "Xen"}
+"""Hypervisors by the clock source that they provide."""
 _CONTAINER_MARKS = ("/.dockerenv", "/run/.containerenv")
+"""Files that Docker and Podman create in a container."""
 
 
 def instructions(host: Host) -> frozenset[str] | None:

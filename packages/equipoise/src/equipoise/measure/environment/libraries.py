@@ -100,8 +100,8 @@ def opened_libraries(
     Raise `Unknown` if it cannot be run, or takes longer than ``timeout_s`` seconds.
     """
     with tempfile.TemporaryDirectory(prefix="equipoise-") as scratch:
-        log = {"LD_DEBUG": "libs", "LD_DEBUG_OUTPUT": os.path.join(scratch, "libs")}
-        _run_once(command, {**environment, **log}, working_folder, timeout_s)
+        log_variables = {"LD_DEBUG": "libs", "LD_DEBUG_OUTPUT": os.path.join(scratch, "libs")}
+        _run_once(command, {**environment, **log_variables}, working_folder, timeout_s)
         texts = (file.read_text("utf-8", "backslashreplace") for file in Path(scratch).iterdir())
         paths = {match["path"] for text in texts for match in _INITIALISED_LIBRARY.finditer(text)}
     return frozenset(os.path.realpath(path) for path in paths)
@@ -252,16 +252,18 @@ def _read_interpreter_segment(file: IO[bytes]) -> str | None:
     if len(identity) < 16 or not identity.startswith(_ELF_MAGIC):
         raise ValueError
     is_64_bit = identity[4] == 2
-    order = "<" if identity[5] == 1 else ">"
-    header_format = order + ("HHIQQQIHHH" if is_64_bit else "HHIIIIIHHH")
+    byte_order = "<" if identity[5] == 1 else ">"
+    header_format = byte_order + ("HHIQQQIHHH" if is_64_bit else "HHIIIIIHHH")
     header = struct.unpack(header_format, file.read(struct.calcsize(header_format)))
     table_start, entry_bytes, count = header[4], header[8], header[9]
     for index in range(min(count, _MAX_SEGMENTS)):
         file.seek(table_start + index * entry_bytes)
         if is_64_bit:
-            segment_type, _, offset, _, _, length = struct.unpack(order + "IIQQQQ", file.read(40))
+            segment_type, _, offset, _, _, length = struct.unpack(
+                byte_order + "IIQQQQ", file.read(40)
+            )
         else:
-            segment_type, offset, _, _, length = struct.unpack(order + "IIIII", file.read(20))
+            segment_type, offset, _, _, length = struct.unpack(byte_order + "IIIII", file.read(20))
         if segment_type == _INTERPRETER_SEGMENT:
             file.seek(offset)
             return os.fsdecode(file.read(min(length, _MAX_PATH_BYTES)).split(b"\0", 1)[0])

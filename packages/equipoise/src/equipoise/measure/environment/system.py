@@ -117,6 +117,7 @@ WITHHELD_VARIABLES = frozenset(
         "RUSTFLAGS",
     }
 )
+"""Variables of which only the name is recorded."""
 _NO_RANDOMISATION = 0x0040000
 """ADDR_NO_RANDOMIZE of personality(2); children inherit it."""
 _QUERY_PERSONALITY = 0xFFFFFFFF

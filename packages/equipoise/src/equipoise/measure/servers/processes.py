@@ -29,10 +29,12 @@ from equipoise.model.record import Sample
 
 LOOPBACK = "127.0.0.1"
 MIN_PORT = 15000
+"""Smallest port that is drawn for a server."""
 EPHEMERAL_PORTS_FILE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 PASSWORD_BYTES = 24
 """Number of random bytes of a password; 192 bits cannot be guessed."""
 _MAX_ATTEMPTS = 50
+"""Maximum number of ports, or of group numbers, that are tried."""
 _GROUP_ONLY_MODE = 0o710
 """Mode of the outer folder if another user runs the server: only its own group may pass."""
 _PRIVATE_FOLDER_MODE, _PRIVATE_FILE_MODE = 0o700, 0o600
@@ -150,9 +152,9 @@ def unprivileged_user(name: str, group: int | None) -> User | None:
     """
     if os.geteuid() != 0:
         return None
-    for user in UNPRIVILEGED_USERS:
+    for user_name in UNPRIVILEGED_USERS:
         try:
-            account = pwd.getpwnam(user)
+            account = pwd.getpwnam(user_name)
         except KeyError:
             continue
         return User(account.pw_uid, account.pw_gid if group is None else group)
@@ -267,8 +269,9 @@ def any_listens(processes: tuple[int, ...], port: int) -> bool:
     """Return whether one of the processes listens on a TCP port."""
     for process in processes:
         with suppress(psutil.NoSuchProcess):
-            for line in psutil.Process(process).net_connections("tcp"):
-                if line.status == psutil.CONN_LISTEN and line.laddr and line.laddr.port == port:
+            for connection in psutil.Process(process).net_connections("tcp"):
+                address = connection.laddr
+                if connection.status == psutil.CONN_LISTEN and address and address.port == port:
                     return True
     return False
 

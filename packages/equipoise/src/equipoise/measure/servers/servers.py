@@ -51,7 +51,9 @@ _FULL_DISK = re.compile(
 )
 _PORT_IN_USE = re.compile(r"address (is )?already in use|port .{0,40}in use", re.IGNORECASE)
 _TRUST_OPTION = re.compile(r"--auth(-host)?=trust\b|--auth-root-authentication-method=normal\b")
+"""Options with which PostgreSQL or MariaDB admit users without a password."""
 _TCP_OPTION = re.compile(r"listen_addresses=\S|--bind-address\b")
+"""Options with which PostgreSQL or MariaDB listen on TCP."""
 MAX_STARTS = 3
 """Maximum number of starts of a server if other programs take its port."""
 _COPY_COMMAND = ("cp", "-a", "--reflink=auto")
@@ -508,7 +510,8 @@ class Servers(AbstractContextManager["Servers"]):
         if user is not None:
             let_others_enter(self._scratch)
             argv = (shutil.which("test") or _TEST_PROGRAM, "-w", home.folder)
-            if not self._commands.succeeds(ServerCommand("test", name, argv, {}, "/", 10.0, user)):
+            command = ServerCommand("test", name, argv, {}, "/", timeout_s=10.0, user=user)
+            if not self._commands.succeeds(command):
                 raise ConditionFailed(
                     f"the server of {name} refuses to run as root, and user {user.uid} cannot "
                     f"write to {home.folder}",
