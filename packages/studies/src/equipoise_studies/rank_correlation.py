@@ -26,6 +26,7 @@ class RankCorrelation(Struct, frozen=True):
     interval: Interval
     """95 % interval, by Fisher's transformation with the standard error of Bonett and Wright."""
     points: int
+    """Number of points."""
 
 
 def rank_correlation(first: FloatArray, second: FloatArray) -> RankCorrelation | None:

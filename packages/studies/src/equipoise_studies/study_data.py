@@ -81,8 +81,8 @@ class StudyData(Struct, frozen=True):
 
     def levels(self, factor: str) -> tuple[str, ...]:
         """Return the levels of a factor in the campaign, in the order of the plan."""
-        by_condition = (condition.levels for condition in self.document.conditions)
-        return tuple(dict.fromkeys(levels[factor] for levels in by_condition if factor in levels))
+        all_levels = (condition.levels for condition in self.document.conditions)
+        return tuple(dict.fromkeys(levels[factor] for levels in all_levels if factor in levels))
 
     def condition(self, **levels: str) -> ConditionResult | None:
         """Return the first condition that has these levels, or ``None``."""
@@ -121,8 +121,8 @@ class StudyData(Struct, frozen=True):
     def values(self, metric: str, **levels: str) -> FloatArray:
         """Return a metric's values in the analysed trials that ended, shape (n,)."""
         condition = self.condition(**levels)
-        by_name = analysed_values(self.document, metric)
-        return np.array(by_name[condition.name] if condition else [], np.float64)
+        by_condition = analysed_values(self.document, metric)
+        return np.array(by_condition[condition.name] if condition else [], np.float64)
 
     def iterations(self, metric: str, **levels: str) -> FloatArray:
         """Return every iteration of the analysed trials; they are not independent."""
@@ -174,7 +174,7 @@ class StudyData(Struct, frozen=True):
     def ratios(
         self, metric: str, factor: str, candidate: str, baseline: str, /, by: str, **levels: str
     ) -> dict[str, Ratio]:
-        """Return the ratio (see ``ratio``) at each level of the factor ``by``, if it is known."""
+        """Return the ratio (see ``ratio``) at each level of ``by``; unknown ratios are left out."""
         ratios = {
             level: self.ratio(metric, factor, candidate, baseline, **{**levels, by: level})
             for level in self.levels(by)
@@ -190,6 +190,7 @@ class StudyData(Struct, frozen=True):
         pairs = [
             (block[baseline], block[candidate]) for block in blocks.values() if len(block) == 2
         ]
+        # Tuples compare by their first item: the position of the trial in the block.
         return PairedBlocks(
             [cost for (_, cost), _ in pairs],
             [cost for _, (_, cost) in pairs],

@@ -35,6 +35,7 @@ _LABEL = (
 )
 """Expression that labels each tick in a suitable unit."""
 ROW_HEIGHT = 17
+"""Height of a row, in pixels."""
 HEAD_HEIGHT = 70
 """Height of the axis and the legend above the rows, in pixels."""
 
@@ -63,8 +64,8 @@ def primitives(document: ResultDocument, metric: str) -> alt.LayerChart | None:
     placements = list(PLACEMENTS.values())
     indices = sorted({placements.index(row["placement"]) for row in rows})
     legend = top_legend(columns=1) if len(indices) > 1 else None
-    names = [placements[index] for index in indices]
-    color, shape = color_and_shape("placement", names, indices, legend)
+    placement_names = [placements[index] for index in indices]
+    color, shape = color_and_shape("placement", placement_names, indices, legend)
     tooltip = tooltips(
         ("class:N",),
         ("row:N",),

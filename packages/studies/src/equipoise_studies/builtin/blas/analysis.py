@@ -33,8 +33,10 @@ def findings(data: StudyData) -> Findings:
         ranking = Ranking(
             at_largest, TIME, "task", factor="library", levels=libraries, plural="libraries"
         )
-        _, order = ranking.sentences()
-        paragraphs.append(f"At {largest} rows, without huge pages, on one thread: {order}")
+        _, order_paragraph = ranking.sentences()
+        paragraphs.append(
+            f"At {largest} rows, without huge pages, on one thread: {order_paragraph}"
+        )
     return findings_of(tables, paragraphs, _answer(data))
 
 

@@ -15,6 +15,7 @@ from equipoise.stats.arrays import FloatArray, shared_ranks
 from equipoise_studies.study_data import UNKNOWN, StudyData, findings_of, number_text, quantity_text
 
 TIME, STEPS, WALL = "search_s", "steps", "wall_s"
+"""Metrics: seconds of the searches, visited entries or words, seconds of the whole process."""
 MIN_RUNS = 10
 """Minimum number of runs of a program in the result."""
 TENTHS = 10
