@@ -54,11 +54,13 @@ impl Metric {
             Better::Lower => "lower",
             Better::Higher => "higher",
         };
-        // The step is a fraction of the value, so the value must be above 0.
+        // A resolution of 0 means nothing: it is a fraction of the value, and the value was 0.
         let resolution = self
             .resolution
-            .filter(|step| step.is_finite() && *step > 0.0)
-            .map_or(String::new(), |step| format!(", \"resolution\": {step:?}"));
+            .filter(|resolution| resolution.is_finite() && *resolution > 0.0)
+            .map_or(String::new(), |resolution| {
+                format!(", \"resolution\": {resolution:?}")
+            });
         format!(
             "{{\"metric\": \"{}\", \"value\": {:?}, {iteration}\"unit\": \"{}\", \"better\": \"{better}\"{resolution}}}\n",
             self.name, self.value, self.unit

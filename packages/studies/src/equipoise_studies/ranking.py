@@ -77,9 +77,11 @@ class Ranking(Struct, frozen=True):
 
     data: StudyData
     metric: str
+    """Metric whose medians are ranked, such as ``work_s``."""
     tasks: str
     """Name of the factor whose levels are the tasks."""
     factor: str
+    """Factor whose levels are ranked."""
     levels: Sequence[str]
     plural: str
     """Name of the levels in sentences, such as ``allocators``."""

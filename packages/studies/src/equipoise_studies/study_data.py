@@ -35,6 +35,7 @@ class Ratio(Struct, frozen=True):
     """Ratio of one condition to another on a metric, within blocks."""
 
     ratio: float
+    """Typical ratio, or else the median over blocks."""
     ratio_ci: Interval
     """Confidence sequence at 95 % for this pair alone; ``None`` for an unknown bound."""
     e_value: float

@@ -87,16 +87,16 @@ impl Heap {
     /// # Safety
     /// `block` is a live block of this heap.
     unsafe fn move_block(&self, block: *mut u8, size: usize) -> *mut u8 {
-        let new = self.allocate(size);
-        if !new.is_null() {
+        let new_block = self.allocate(size);
+        if !new_block.is_null() {
             // SAFETY: two live blocks, both at least `bytes` long.
             unsafe {
                 let bytes = self.usable_size(block).min(size);
-                new.copy_from_nonoverlapping(block, bytes);
+                new_block.copy_from_nonoverlapping(block, bytes);
                 self.release(block);
             }
         }
-        new
+        new_block
     }
 
     /// Frees a block.

@@ -7,6 +7,7 @@ use equipoise_reporting::problem::Problem;
 
 use crate::probe::Operation;
 
+/// Number and length of the batches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Batching {
     pub batches: u64,

@@ -114,6 +114,7 @@ impl Blas {
     }
 }
 
+/// Factors of dgemm: product = `ONE` · left · right + `ZERO` · product.
 static ONE: f64 = 1.0;
 static ZERO: f64 = 0.0;
 
@@ -178,11 +179,11 @@ impl Lapack {
             );
         }
         if status == 0 {
-            let work_length = self.call_dgetri(matrix, &pivots, n, &mut [0.0], -1).1;
+            let (_, work_length) = self.call_dgetri(matrix, &pivots, n, &mut [0.0], -1);
             // With length -1, dgetri only returns the necessary length of the work space.
             let mut work = vec![0.0; work_length];
             let length = to_fortran(work.len());
-            status = self.call_dgetri(matrix, &pivots, n, &mut work, length).0;
+            (status, _) = self.call_dgetri(matrix, &pivots, n, &mut work, length);
         }
         if status != 0 {
             return Err(Problem::failure(format!(

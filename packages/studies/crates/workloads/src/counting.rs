@@ -12,12 +12,12 @@ thread_local! {
     static COUNT: Cell<usize> = const { Cell::new(0) };
 }
 
-struct Counting;
+struct CountingAllocator;
 
 #[global_allocator]
-static COUNTING: Counting = Counting;
+static COUNTING: CountingAllocator = CountingAllocator;
 
-impl Counting {
+impl CountingAllocator {
     fn count(size: usize) {
         let (minimum, maximum) = COUNTED_SIZES.get();
         if (minimum..=maximum).contains(&size) {
@@ -27,7 +27,7 @@ impl Counting {
 }
 
 // SAFETY: every call is passed on to the system's allocator.
-unsafe impl GlobalAlloc for Counting {
+unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         Self::count(layout.size());
         // SAFETY: the caller vouches for the layout.

@@ -77,10 +77,10 @@ fn read(path: &str) -> Result<Words, Problem> {
 fn generate(count: usize) -> Words {
     let draws = Draws::new(SEED);
     let mut words = BTreeSet::new();
-    let mut number = 0;
+    let mut index = 0;
     while words.len() < count {
-        words.insert(generate_word(draws.bits(number)));
-        number += 1;
+        words.insert(generate_word(draws.bits(index)));
+        index += 1;
     }
     Words {
         list: words.into_iter().collect(),

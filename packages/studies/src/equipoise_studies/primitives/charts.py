@@ -28,6 +28,7 @@ HOW_TO_READ = (
     "communicate, colour and shape show whether they ran on one CPU or on two."
 )
 PLACEMENTS = {"none": "one side", "same_cpu": "same CPU", "across_cpus": "across CPUs"}
+"""Placements with their names in the legend."""
 _LABEL = (
     "datum.value >= 1000 ? format(datum.value / 1000, '~r') + ' ms' : "
     "datum.value >= 1 ? format(datum.value, '~r') + ' µs' : "

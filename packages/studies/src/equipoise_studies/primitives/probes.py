@@ -27,6 +27,7 @@ from equipoise_studies.primitives.rows import (
 
 _LIST_TIMEOUT_S = 30.0
 _CHECK_TIMEOUT_S = 60.0
+"""Maximum seconds of ``--list``, and of one operation."""
 
 
 class _ListedRow(Struct, frozen=True):

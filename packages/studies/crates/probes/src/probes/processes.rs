@@ -147,8 +147,8 @@ impl ForkServer {
     fn create_children(&mut self, count: u64) -> Result<Duration, Problem> {
         let answer = self.request(count).map_err(problem_of("the fork server"))?;
         let [nanoseconds, code, detail] = answer;
-        let number = i32::try_from(detail).unwrap_or_default();
-        let problem = |call| problem_of(call)(io::Error::from_raw_os_error(number));
+        let error_number = i32::try_from(detail).unwrap_or_default();
+        let problem = |call| problem_of(call)(io::Error::from_raw_os_error(error_number));
         match code {
             NO_ERROR => Ok(Duration::from_nanos(nanoseconds)),
             FORK_FAILED => Err(problem("fork")),

@@ -12,6 +12,7 @@ from equipoise_studies.ranking import Ranking
 from equipoise_studies.study_data import StudyData, factor_text, findings_of, number_text
 
 TIME = "work_s"
+"""Seconds of one product or inverse."""
 OTHER_FACTORS = ("huge_pages", "threads")
 """Factors besides the library, the task and the size."""
 BASE_LEVELS = {"threads": "one", "huge_pages": "off"}

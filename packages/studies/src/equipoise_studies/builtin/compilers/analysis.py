@@ -17,6 +17,7 @@ from equipoise.stats.levels import Levels, variance_by_level
 from equipoise_studies.study_data import UNKNOWN, StudyData, factor_text, findings_of, ratio_text
 
 METRIC = "iteration_s"
+"""Seconds of an iteration of a kernel."""
 MIN_LAYOUTS = 3
 """Minimum number of layouts for an answer across layouts."""
 QUESTIONS = (

@@ -24,9 +24,11 @@ BASELINE = "glibc"
 P99 = "latency_p99_s"
 TRANSACTIONS = "transactions"
 CLOSED, OPEN = "closed", "open"
+"""Kinds of load, explained above."""
 _BARS = "▁▂▃▄▅▆▇█"
 """Bars of a curve in a table, the lowest first."""
 _LATENCIES = ("latency_p50_s", "latency_p95_s", P99, "latency_max_s")
+"""Metrics of the table at a fixed rate, in the order of its columns."""
 _PER_TRANSACTION = {
     "server CPU": ("server_user_s", "server_sys_s"),
     "client CPU": ("client_user_s", "client_sys_s"),

@@ -28,6 +28,7 @@ from equipoise_studies.study_data import (
 PROGRAM = "genmatch2006"
 """Level of the factor ``block`` for the article's program; all other levels are sizes."""
 TIME = "work_s"
+"""Seconds of one search, or of one malloc and free."""
 BASELINE = "glibc"
 SYSTEMS = (
     ("glibc_15k", "OS X, its own malloc", "24 s"),

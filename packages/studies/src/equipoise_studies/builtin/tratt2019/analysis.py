@@ -23,10 +23,12 @@ TENTHS = 10
 WALK = {"program": "hashwalk", "algorithm": "linear"}
 LINEAR = {"program": "wordsearch", "algorithm": "linear"}
 BINARY = {"program": "wordsearch", "algorithm": "binary"}
+"""Levels of the three conditions."""
 PROGRAMS = (("hashwalk", WALK), ("wordsearch, linear", LINEAR), ("wordsearch, binary", BINARY))
 """Name of each program, with the levels of its condition."""
 
 Rows = Iterator[tuple[str, ...]]
+"""Rows of a table, as texts."""
 
 
 def findings(data: StudyData) -> Findings:
