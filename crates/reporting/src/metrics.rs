@@ -14,6 +14,7 @@ use equipoise_kernel::clock::monotonic_resolution_s;
 
 use crate::problem::Problem;
 
+/// Environment variable that names the file for the metrics.
 const METRICS_VARIABLE: &str = "EQUIPOISE_METRICS";
 
 /// The metrics of a trial, which is one run of the program, and facts about the trial.

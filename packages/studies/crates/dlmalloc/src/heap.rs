@@ -11,6 +11,7 @@ use crate::lock::Lock;
 use crate::mapped;
 
 const WORD: usize = size_of::<usize>();
+/// Every block starts at a multiple of this number of bytes.
 const BLOCK_ALIGNMENT: usize = 2 * WORD;
 
 /// The heap that every exported function uses.
@@ -125,6 +126,7 @@ impl Heap {
     /// # Safety
     /// `block` is a live block of this heap.
     pub unsafe fn usable_size(&self, block: *mut u8) -> usize {
+        /// The bits of a head that hold the flags.
         const FLAGS: usize = 0b111;
         // SAFETY: the caller vouches for the block.
         let head = self.with_lock(|_| unsafe { read_head(block) });

@@ -31,6 +31,7 @@ const MAX_GROWTH: f64 = 16.0;
 /// Maximum number of trial runs, which is enough for operations of a nanosecond.
 const MAX_TRIAL_RUNS: u32 = 16;
 
+/// The times of all batches.
 #[derive(Debug)]
 pub struct Batches {
     /// Seconds of one operation, for each batch.

@@ -99,6 +99,7 @@ pub enum Class {
     Time,
 }
 
+/// The metric that a probe reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Metric {
     /// Seconds of one operation.
@@ -157,6 +158,7 @@ impl Row {
     /// The row of a probe with its default options.
     pub const PLAIN: Self = Self::named("");
 
+    /// The rows of a probe with two sides: one row for each placement.
     pub const TWO_SIDES: &[Self] = &[
         Self::named("_same_cpu").at(Placement::SameCpu),
         Self::named("_across_cpus").at(Placement::AcrossCpus),

@@ -15,9 +15,11 @@ pub const BLAS: &str = "libblas.so.3";
 /// The library name of the LAPACK on Debian.
 const LAPACK: &str = "liblapack.so.3";
 
+/// Debian packages that contain a BLAS, or a LAPACK.
 const BLAS_PACKAGES: &str = "libblas3, libatlas3-base, libopenblas0-pthread, libblis4-pthread";
 const LAPACK_PACKAGES: &str = "liblapack3, libatlas3-base, libopenblas0-pthread";
 
+// Functions of the Fortran interface.
 type Dgemm = unsafe extern "C" fn(
     *const c_char,
     *const c_char,

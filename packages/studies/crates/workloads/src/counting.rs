@@ -8,10 +8,13 @@ use std::ops::RangeInclusive;
 const NO_SIZES: (usize, usize) = (1, 0);
 
 thread_local! {
+    /// Smallest and largest size that is counted.
     static COUNTED_SIZES: Cell<(usize, usize)> = const { Cell::new(NO_SIZES) };
+    /// Number of counted allocations.
     static COUNT: Cell<usize> = const { Cell::new(0) };
 }
 
+/// The system's allocator, which counts the allocations of each thread.
 struct CountingAllocator;
 
 #[global_allocator]

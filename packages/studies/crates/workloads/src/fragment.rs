@@ -34,6 +34,7 @@ memory after all blocks were freed. Memory that was resident before is subtracte
     run,
 };
 
+/// The options of the workload.
 struct Plan {
     live: usize,
     rounds: u64,

@@ -65,6 +65,7 @@ struct SearchResult {
     best: Vec<f64>,
 }
 
+/// Three ways to find the same matches.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Algorithm {
     Scythe,

@@ -34,6 +34,7 @@ search_s, the time of all walks, and steps, the number of visited entries.
     run,
 };
 
+/// The SHA-256 of a word.
 type Key = [u8; 32];
 
 /// The standard library's hash with a fixed seed.

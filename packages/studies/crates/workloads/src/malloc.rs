@@ -46,6 +46,7 @@ memory, and the resident memory after all was freed, less the memory that was re
 
 /// Number of blocks below which `--volume` does not reduce `--count`.
 const MIN_PAIRS: u64 = 4;
+// Permitted values of the options.
 const SIZES: RangeInclusive<u64> = 1..=1 << 40;
 const COUNTS: RangeInclusive<u64> = 1..=1 << 40;
 const LIVE_BLOCKS: RangeInclusive<u64> = 1..=1 << 24;
@@ -117,12 +118,18 @@ fn run(options: &mut Options) -> Result<Report, Problem> {
     }?;
     let faults = minor_faults() - faults_before;
     let pairs = job.count as f64;
-    let pair_s = elapsed.as_secs_f64() / pairs;
+    let seconds_per_pair = elapsed.as_secs_f64() / pairs;
     let faults_per_pair = faults as f64 / (pairs * threads as f64);
     let mut report = baseline.add_to(
         Report::default()
-            .timed("ns_per_pair", pair_s * 1e9, "ns", Better::Lower, elapsed)
-            .work(pair_s, elapsed)
+            .timed(
+                "ns_per_pair",
+                seconds_per_pair * 1e9,
+                "ns",
+                Better::Lower,
+                elapsed,
+            )
+            .work(seconds_per_pair, elapsed)
             .cost("faults_per_pair", faults_per_pair, "1"),
     );
     if let Some(calls) = traced_calls(&job, traced_pairs) {

@@ -17,6 +17,7 @@ const KEPT: c_int = 0;
 /// Exit status of a copy whose allocator returned the freed block to the kernel.
 const RETURNED: c_int = 1;
 
+/// The smallest block that went back to the kernel, in bytes, if any did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SearchResult {
     Found(usize),

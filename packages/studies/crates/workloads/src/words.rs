@@ -14,6 +14,7 @@ pub const MADE: &str = "made";
 const SYSTEM_DICTIONARY: &str = "/usr/share/dict/words";
 /// Number of generated words, as in Debian's wamerican 2020.12.07.
 const GENERATED_WORDS: usize = 104_334;
+/// Seed of the generated words.
 const SEED: u64 = 2019;
 const CONSONANTS: &[u8] = b"bcdfghjklmnprstvwz";
 const VOWELS: &[u8] = b"aeiou";

@@ -33,6 +33,7 @@ compared words; and, for binary, sort_s.
     run,
 };
 
+/// How the word is searched for.
 #[derive(Clone, Copy)]
 enum Algorithm {
     Linear,

@@ -54,8 +54,10 @@ pub const FILE_SIZE: Parameter = Parameter {
     maximum: 1 << 20,
 };
 
+/// Number of files that are created before the first is deleted.
 const FILES_PER_ROUND: u64 = 256;
 
+/// The total times for all files of a batch.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Times {
     /// Time to open with `O_CREAT`, write and close.

@@ -20,6 +20,7 @@ use crate::memory::check_free_memory;
 use crate::probe::{Class, OpenProbe, Parameter, Placement, Probe, ProbeOptions, Row};
 use crate::system::{check_negative, problem_of};
 
+/// Memory of the row `fork_100mb`.
 const HUNDRED_MEGABYTES: u64 = 100 << 20;
 
 pub const FORK: Probe = Probe {
@@ -83,6 +84,7 @@ const NO_MEMORY: u64 = 4;
 
 const SHELL: &str = "/bin/sh";
 
+/// What each child does.
 #[derive(Clone, Copy, Debug)]
 enum Work {
     /// The child ends at once; the fork server has allocated some bytes of memory.

@@ -5,6 +5,7 @@ use equipoise_random::Draws;
 
 use super::data::COVARIATES;
 
+/// Seed of the list of candidates.
 const SEED: u64 = 2006;
 /// Largest weight of `GenMatch` in 2006. Its weights were whole numbers from 1.
 const MAX_WEIGHT: f64 = 1000.0;

@@ -10,6 +10,7 @@ use equipoise_random::Draws;
 pub const COVARIATES: [&str; 10] = [
     "age", "educ", "black", "hisp", "married", "nodegr", "u74", "u75", "re75", "re74",
 ];
+/// Indices of the earnings of 1975 and 1974 in `COVARIATES`.
 pub const RE75: usize = 8;
 pub const RE74: usize = 9;
 /// Name of the column that is 1 for a treated row, else 0.
@@ -19,6 +20,7 @@ const TREATED: usize = 185;
 /// Number of rows in the experiment.
 const ROWS: usize = 445;
 
+/// The table: the arm and the covariates of each row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Data {
     pub treated: Vec<bool>,

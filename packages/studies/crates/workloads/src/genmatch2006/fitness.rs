@@ -17,6 +17,7 @@ pub struct Balance<'a> {
     columns: Vec<Column>,
 }
 
+/// A column whose balance is tested.
 struct Column {
     values: Vec<f64>,
     /// Whether the column has at most two values, so that only the t test is used.

@@ -11,6 +11,7 @@
 
 use std::hint::black_box;
 
+/// A matrix, stored row by row.
 #[derive(Debug, PartialEq)]
 pub struct Matrix {
     rows: usize,

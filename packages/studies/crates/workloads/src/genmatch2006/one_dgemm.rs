@@ -9,6 +9,7 @@ use super::matching::{Matching, standardised};
 use super::matrix::Matrix;
 use super::selection::Selection;
 
+/// The algorithm `blas`.
 pub struct OneDgemm<'a> {
     data: &'a Data,
     blas: &'a Blas,

@@ -12,6 +12,7 @@ use super::matrix::{
 };
 use super::selection::Selection;
 
+/// The algorithm `scythe`.
 pub struct Scythe<'a> {
     data: &'a Data,
     covariates: Matrix,
