@@ -126,7 +126,7 @@ class StudyData(Struct, frozen=True):
         return np.array(by_condition[condition.name] if condition else [], np.float64)
 
     def iterations(self, metric: str, **levels: str) -> FloatArray:
-        """Return every iteration of the analysed trials; they are not independent."""
+        """Return a metric's iterations in all analysed trials; those of a trial are dependent."""
         condition = self.condition(**levels)
         values = (
             value
@@ -245,9 +245,9 @@ def number_text(value: float) -> str:
     return f"{value:.3g}"
 
 
-def size_text(count: float) -> str:
+def size_text(byte_count: float) -> str:
     """Return bytes in powers of two, such as ``15 KB`` or ``128 KB``."""
     for unit, power in (("MB", 20), ("KB", 10)):
-        if count >= 1 << power:
-            return f"{number_text(count / (1 << power))} {unit}"
-    return f"{count:.0f} B"
+        if byte_count >= 1 << power:
+            return f"{number_text(byte_count / (1 << power))} {unit}"
+    return f"{byte_count:.0f} B"
