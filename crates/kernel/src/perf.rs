@@ -24,7 +24,8 @@ pub mod sample {
     pub const USER_STACK: u64 = 1 << 13;
 }
 
-/// Bits of the flags of `perf_event_attr`.
+/// Bits of the flags of `perf_event_attr`. The kernel calls `COMMANDS` `comm`, `TASKS` `task`,
+/// `IDENTIFY_ALL` `sample_id_all`, `MAPPINGS` `mmap` and `mmap2`, `SWITCHES` `context_switch`.
 #[allow(missing_docs)]
 pub mod flag {
     pub const DISABLED: u64 = 1 << 0;
@@ -97,6 +98,7 @@ struct Attributes {
     reserved: u16,
 }
 
+/// Size of `Attributes`, which the kernel checks.
 const ATTRIBUTES_BYTES: u32 = 112;
 const _: () = assert!(size_of::<Attributes>() == ATTRIBUTES_BYTES as usize);
 

@@ -19,8 +19,8 @@ pub fn mix(value: u64) -> u64 {
 /// the indices differ by at most 2⁻⁶⁴.
 #[inline]
 fn index_below(bits: u64, count: usize) -> usize {
-    let wide = u128::from(bits) * (count as u128);
-    usize::try_from(wide >> 64).expect("the product of a fraction and a usize fits a usize")
+    let product = u128::from(bits) * (count as u128);
+    usize::try_from(product >> 64).expect("an index below `count` fits a usize")
 }
 
 /// `SplitMix64` (Steele, Lea and Flood 2014).
@@ -35,7 +35,7 @@ impl SplitMix64 {
     }
 
     /// Draws 64 random bits.
-    #[allow(clippy::should_implement_trait)] // Not an iterator: the stream has no end.
+    #[allow(clippy::should_implement_trait)] // Unlike `Iterator::next`, it always has a number.
     pub fn next(&mut self) -> u64 {
         let bits = mix(self.0);
         self.0 = self.0.wrapping_add(GOLDEN);
@@ -106,7 +106,7 @@ impl Xorshift64 {
     }
 
     /// Draws 64 random bits, never 0.
-    #[allow(clippy::should_implement_trait)] // Not an iterator: the stream has no end.
+    #[allow(clippy::should_implement_trait)] // Unlike `Iterator::next`, it always has a number.
     #[inline]
     pub fn next(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
@@ -164,10 +164,10 @@ mod tests {
         let values = || (0..count).map(|index| draws.uniform(index));
         assert!(values().all(|value| (0.0..1.0).contains(&value)));
         let mean = values().sum::<f64>() / count as f64;
-        let square = values().map(|value| value * value).sum::<f64>() / count as f64;
+        let mean_square = values().map(|value| value * value).sum::<f64>() / count as f64;
         // The limit is five standard errors of each mean.
         assert!((mean - 0.5).abs() < 5.0 * (1.0 / 12.0 / count as f64).sqrt());
-        assert!((square - 1.0 / 3.0).abs() < 5.0 * (4.0 / 45.0 / count as f64).sqrt());
+        assert!((mean_square - 1.0 / 3.0).abs() < 5.0 * (4.0 / 45.0 / count as f64).sqrt());
     }
 
     #[test]

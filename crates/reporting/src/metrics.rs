@@ -14,6 +14,7 @@ use equipoise_kernel::clock::monotonic_resolution_s;
 
 use crate::problem::Problem;
 
+/// Environment variable that names the file for the metrics.
 const METRICS_VARIABLE: &str = "EQUIPOISE_METRICS";
 
 /// The metrics of a trial, which is one run of the program, and facts about the trial.
@@ -54,11 +55,13 @@ impl Metric {
             Better::Lower => "lower",
             Better::Higher => "higher",
         };
-        // The step is a fraction of the value, so the value must be above 0.
+        // A resolution of 0 means nothing: it is a fraction of the value, and the value was 0.
         let resolution = self
             .resolution
-            .filter(|step| step.is_finite() && *step > 0.0)
-            .map_or(String::new(), |step| format!(", \"resolution\": {step:?}"));
+            .filter(|resolution| resolution.is_finite() && *resolution > 0.0)
+            .map_or(String::new(), |resolution| {
+                format!(", \"resolution\": {resolution:?}")
+            });
         format!(
             "{{\"metric\": \"{}\", \"value\": {:?}, {iteration}\"unit\": \"{}\", \"better\": \"{better}\"{resolution}}}\n",
             self.name, self.value, self.unit

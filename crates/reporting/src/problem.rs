@@ -3,9 +3,11 @@
 use std::fmt;
 use std::io;
 
+/// Exit status of a run that failed.
 const RUN_FAILED: u8 = 1;
+/// Exit status for a wrong command line.
 const BAD_OPTIONS: u8 = 2;
-/// `EX_UNAVAILABLE` of sysexits.h.
+/// Exit status if the machine cannot do the work: `EX_UNAVAILABLE` of sysexits.h.
 const UNAVAILABLE: u8 = 69;
 
 /// One line for the user, and the exit status of the process.

@@ -11,6 +11,7 @@ const TINY: f64 = 1e-300;
 const NEGLIGIBLE_CHANGE: f64 = 1e-16;
 /// From this ratio on, r² + 1 = r² in floating point.
 const LARGE_RATIO: f64 = 1e100;
+/// Maximum number of terms of the continued fraction.
 const MAX_STEPS: usize = 10_000;
 /// Smallest a for which the series of Γ(a + 1/2) / Γ(a) has full precision.
 const MIN_SERIES_ARGUMENT: f64 = 64.0;

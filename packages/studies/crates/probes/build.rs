@@ -8,6 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+/// Source of the fork server.
 const SOURCE: &str = "fork_server/main.rs";
 const COMPILER_OPTIONS: [&str; 5] = [
     "--crate-name=fork_server",

@@ -26,6 +26,7 @@ class RankCorrelation(Struct, frozen=True):
     interval: Interval
     """95 % interval, by Fisher's transformation with the standard error of Bonett and Wright."""
     points: int
+    """Number of points."""
 
 
 def rank_correlation(first: FloatArray, second: FloatArray) -> RankCorrelation | None:
@@ -52,9 +53,9 @@ def rank_correlation(first: FloatArray, second: FloatArray) -> RankCorrelation |
 def chance_level(points: int, correlations: int, *, alpha: float = 0.05, seed: int = 1) -> float:
     """Return the size that the largest of several correlations exceeds by chance alone.
 
-    ``points`` is at least ``MIN_POINTS``. There are ``correlations`` correlations, of one quantity
-    with independent quantities. The largest exceeds the result with the probability ``alpha``.
-    Random orders of the points simulate this.
+    One quantity is correlated with ``correlations`` independent quantities, at the same ``points``
+    (at least ``MIN_POINTS``). The largest of these correlations exceeds the result with the
+    probability ``alpha``. Random orders of the points simulate chance.
     """
     generator = np.random.default_rng(seed)
     ranks = np.arange(points, dtype=np.float64)

@@ -48,9 +48,11 @@ class Reversal(Struct, frozen=True):
     faster_on: str
     """Task on which the first level is faster."""
     faster: Ratio
+    """Ratio of the first to the second level on ``faster_on``, below 1."""
     slower_on: str
+    """Task on which the first level is slower."""
     slower: Ratio
-    """Ratio of the first to the second level on ``slower_on``; ``faster`` is on ``faster_on``."""
+    """Ratio of the first to the second level on ``slower_on``, above 1."""
 
     @property
     def is_certain(self) -> bool:
@@ -75,9 +77,11 @@ class Ranking(Struct, frozen=True):
 
     data: StudyData
     metric: str
+    """Metric whose medians are ranked, such as ``work_s``."""
     tasks: str
     """Name of the factor whose levels are the tasks."""
     factor: str
+    """Factor whose levels are ranked."""
     levels: Sequence[str]
     plural: str
     """Name of the levels in sentences, such as ``allocators``."""
@@ -86,18 +90,18 @@ class Ranking(Struct, frozen=True):
         """Yield the levels that ran on each task, fastest first."""
         for task in self.data.levels(self.tasks):
             medians = self.data.medians(self.metric, self.factor, **{self.tasks: task})
-            ranked = sorted(
+            fastest_first = sorted(
                 (level for level in self.levels if level in medians), key=medians.__getitem__
             )
-            for rank, level in enumerate(ranked, 1):
-                over_best = medians[level] / medians[ranked[0]]
+            for rank, level in enumerate(fastest_first, 1):
+                over_best = medians[level] / medians[fastest_first[0]]
                 yield RankedLevel(task, level, medians[level], rank, over_best)
 
     def reversals(self) -> list[Reversal]:
         """Return the pairs of levels whose order reverses between two tasks.
 
-        The order is by the typical ratio. Each pair has the two tasks with the strongest effects.
-        Certain reversals come first, then larger reversals.
+        The typical ratios decide the order of a pair. Of all tasks, a reversal has the two on which
+        they are smallest and largest. Certain reversals come first, then larger reversals.
         """
         reversals: list[Reversal] = []
         for first, second in itertools.combinations(self.levels, 2):
@@ -114,19 +118,19 @@ class Ranking(Struct, frozen=True):
     def table(self) -> FindingTable:
         """Return a table with a row for each level and a column for each task."""
         cells = {
-            (rank.task, rank.level): f"{rank.rank}. {quantity_text(self.metric, rank.median)} "
-            f"({factor_text(rank.over_best)})"
-            for rank in self.ranks()
+            (ranked.task, ranked.level): f"{ranked.rank}. "
+            f"{quantity_text(self.metric, ranked.median)} ({factor_text(ranked.over_best)})"
+            for ranked in self.ranks()
         }
         tasks = tuple(dict.fromkeys(task for task, _ in cells))
-        ranked = {level for _, level in cells}
+        ranked_levels = {level for _, level in cells}
         return FindingTable(
             f"Rank of the {self.plural}",
             (self.factor, *tasks),
             tuple(
                 (level, *(cells.get((task, level), "") for task in tasks))
                 for level in self.levels
-                if level in ranked
+                if level in ranked_levels
             ),
             ("the rank and the ratio to the best are of the medians",),
         )
@@ -187,12 +191,12 @@ def _chart(ranking: Ranking, ranks: Sequence[RankedLevel]) -> alt.LayerChart:
 
     rows = [{"task": rank.task, "condition": rank.level, "value": rank.over_best} for rank in ranks]
     largest = max(rank.over_best for rank in ranks)
-    order = list(dict.fromkeys(rank.task for rank in ranks))
+    tasks = list(dict.fromkeys(rank.task for rank in ranks))
     title = f"{ranking.plural[:1].upper()}{ranking.plural[1:]} by task"
     return frame(
         lines(
             rows,
-            alt.X("task:N", title=ranking.tasks, sort=order, axis=alt.Axis(labelAngle=0)),
+            alt.X("task:N", title=ranking.tasks, sort=tasks, axis=alt.Axis(labelAngle=0)),
             log_y("times the best (logarithmic scale)", 1.0, 2.0 * largest),
             list(dict.fromkeys(rank.level for rank in ranks)),
             tooltip=["task:N", "condition:N", "value:Q"],

@@ -35,6 +35,7 @@ class Ratio(Struct, frozen=True):
     """Ratio of one condition to another on a metric, within blocks."""
 
     ratio: float
+    """Typical ratio, or else the median over blocks."""
     ratio_ci: Interval
     """Confidence sequence at 95 % for this pair alone; ``None`` for an unknown bound."""
     e_value: float
@@ -81,8 +82,8 @@ class StudyData(Struct, frozen=True):
 
     def levels(self, factor: str) -> tuple[str, ...]:
         """Return the levels of a factor in the campaign, in the order of the plan."""
-        by_condition = (condition.levels for condition in self.document.conditions)
-        return tuple(dict.fromkeys(levels[factor] for levels in by_condition if factor in levels))
+        all_levels = (condition.levels for condition in self.document.conditions)
+        return tuple(dict.fromkeys(levels[factor] for levels in all_levels if factor in levels))
 
     def condition(self, **levels: str) -> ConditionResult | None:
         """Return the first condition that has these levels, or ``None``."""
@@ -121,11 +122,11 @@ class StudyData(Struct, frozen=True):
     def values(self, metric: str, **levels: str) -> FloatArray:
         """Return a metric's values in the analysed trials that ended, shape (n,)."""
         condition = self.condition(**levels)
-        by_name = analysed_values(self.document, metric)
-        return np.array(by_name[condition.name] if condition else [], np.float64)
+        by_condition = analysed_values(self.document, metric)
+        return np.array(by_condition[condition.name] if condition else [], np.float64)
 
     def iterations(self, metric: str, **levels: str) -> FloatArray:
-        """Return every iteration of the analysed trials; they are not independent."""
+        """Return a metric's iterations in all analysed trials; those of a trial are dependent."""
         condition = self.condition(**levels)
         values = (
             value
@@ -174,7 +175,7 @@ class StudyData(Struct, frozen=True):
     def ratios(
         self, metric: str, factor: str, candidate: str, baseline: str, /, by: str, **levels: str
     ) -> dict[str, Ratio]:
-        """Return the ratio (see ``ratio``) at each level of the factor ``by``, if it is known."""
+        """Return the ratio (see ``ratio``) at each level of ``by``; unknown ratios are left out."""
         ratios = {
             level: self.ratio(metric, factor, candidate, baseline, **{**levels, by: level})
             for level in self.levels(by)
@@ -190,6 +191,7 @@ class StudyData(Struct, frozen=True):
         pairs = [
             (block[baseline], block[candidate]) for block in blocks.values() if len(block) == 2
         ]
+        # Tuples compare by their first item: the position of the trial in the block.
         return PairedBlocks(
             [cost for (_, cost), _ in pairs],
             [cost for _, (_, cost) in pairs],
@@ -243,9 +245,9 @@ def number_text(value: float) -> str:
     return f"{value:.3g}"
 
 
-def size_text(count: float) -> str:
+def size_text(byte_count: float) -> str:
     """Return bytes in powers of two, such as ``15 KB`` or ``128 KB``."""
     for unit, power in (("MB", 20), ("KB", 10)):
-        if count >= 1 << power:
-            return f"{number_text(count / (1 << power))} {unit}"
-    return f"{count:.0f} B"
+        if byte_count >= 1 << power:
+            return f"{number_text(byte_count / (1 << power))} {unit}"
+    return f"{byte_count:.0f} B"

@@ -11,6 +11,7 @@ use crate::lock::Lock;
 use crate::mapped;
 
 const WORD: usize = size_of::<usize>();
+/// Every block starts at a multiple of this number of bytes.
 const BLOCK_ALIGNMENT: usize = 2 * WORD;
 
 /// The heap that every exported function uses.
@@ -87,16 +88,16 @@ impl Heap {
     /// # Safety
     /// `block` is a live block of this heap.
     unsafe fn move_block(&self, block: *mut u8, size: usize) -> *mut u8 {
-        let new = self.allocate(size);
-        if !new.is_null() {
+        let new_block = self.allocate(size);
+        if !new_block.is_null() {
             // SAFETY: two live blocks, both at least `bytes` long.
             unsafe {
                 let bytes = self.usable_size(block).min(size);
-                new.copy_from_nonoverlapping(block, bytes);
+                new_block.copy_from_nonoverlapping(block, bytes);
                 self.release(block);
             }
         }
-        new
+        new_block
     }
 
     /// Frees a block.
@@ -125,6 +126,7 @@ impl Heap {
     /// # Safety
     /// `block` is a live block of this heap.
     pub unsafe fn usable_size(&self, block: *mut u8) -> usize {
+        /// The bits of a head that hold the flags.
         const FLAGS: usize = 0b111;
         // SAFETY: the caller vouches for the block.
         let head = self.with_lock(|_| unsafe { read_head(block) });

@@ -5,12 +5,16 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use equipoise_interpose::process::abort_with;
 
+/// States of the lock.
 const FREE: u32 = 0;
 const HELD: u32 = 1;
 const HELD_WITH_WAITERS: u32 = 2;
+/// Maximum number of attempts to get the lock before the thread sleeps.
 const MAX_SPINS: u32 = 100;
+/// Value of `owner` while no thread holds the lock.
 const NO_OWNER: usize = 0;
 
+/// The lock of the heap.
 pub struct Lock {
     state: AtomicU32,
     /// Address of the `errno` of the thread that holds the lock. The address is unique for each

@@ -20,10 +20,10 @@ const DONE: c_int = 242;
 
 /// Error codes, which `src/probes/processes.rs` reads.
 const NO_ERROR: u64 = 0;
-const FORK: u64 = 1;
-const WAIT: u64 = 2;
-const STATUS: u64 = 3;
-const MEMORY: u64 = 4;
+const FORK_FAILED: u64 = 1;
+const WAIT_FAILED: u64 = 2;
+const WRONG_STATUS: u64 = 3;
+const NO_MEMORY: u64 = 4;
 
 const CLOCK_MONOTONIC: c_int = 1;
 const PAGE: usize = 4096;
@@ -53,11 +53,13 @@ unsafe extern "C" {
     fn __errno_location() -> *mut c_int;
 }
 
+/// What each child does.
 enum Work {
     End,
     Execute(*const c_char, [*const c_char; 4]),
 }
 
+/// An error code, and its detail: an error number or a wait status.
 type Failure = (u64, c_int);
 
 #[unsafe(no_mangle)]
@@ -101,15 +103,15 @@ fn create_children(children: u64, work: &Work) -> Result<(), Failure> {
             do_work(work);
         }
         if child < 0 {
-            return Err((FORK, errno()));
+            return Err((FORK_FAILED, errno()));
         }
         let mut status = 0;
         // SAFETY: the status can be written.
         if unsafe { waitpid(child, &raw mut status, 0) } != child {
-            return Err((WAIT, errno()));
+            return Err((WAIT_FAILED, errno()));
         }
         if status != DONE << 8 {
-            return Err((STATUS, status));
+            return Err((WRONG_STATUS, status));
         }
     }
     Ok(())
@@ -140,7 +142,7 @@ fn allocate(bytes: usize) -> Result<(), Failure> {
     // SAFETY: the block is never freed.
     let start = unsafe { malloc(bytes) };
     if start.is_null() {
-        return Err((MEMORY, errno()));
+        return Err((NO_MEMORY, errno()));
     }
     for offset in (0..bytes).step_by(PAGE) {
         // SAFETY: within the block.

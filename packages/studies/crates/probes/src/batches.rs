@@ -7,6 +7,7 @@ use equipoise_reporting::problem::Problem;
 
 use crate::probe::Operation;
 
+/// Number and length of the batches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Batching {
     pub batches: u64,
@@ -30,6 +31,7 @@ const MAX_GROWTH: f64 = 16.0;
 /// Maximum number of trial runs, which is enough for operations of a nanosecond.
 const MAX_TRIAL_RUNS: u32 = 16;
 
+/// The times of all batches.
 #[derive(Debug)]
 pub struct Batches {
     /// Seconds of one operation, for each batch.

@@ -11,6 +11,7 @@ use equipoise_reporting::problem::Problem;
 
 use crate::system::{check_negative, check_result, problem_of, wrong_result};
 
+/// One end of a two-way channel.
 pub struct End {
     incoming: File,
     outgoing: File,

@@ -46,7 +46,7 @@ fn choose_cpus(
     Ok(SideCpus { measured, other })
 }
 
-/// Pins the calling thread to a CPU, below 1024; `None` changes nothing.
+/// Pins the calling thread to a CPU whose number is below 1024; `None` changes nothing.
 pub fn pin_thread(cpu: Option<usize>) -> Result<(), Problem> {
     let Some(cpu) = cpu else { return Ok(()) };
     let cpus =

@@ -24,6 +24,7 @@ pub extern "C" fn counting_handler(_: libc::c_int) {
     count_signal();
 }
 
+/// What the process does on a signal (`man 2 sigaction`).
 pub struct Action(libc::sigaction);
 
 impl Action {

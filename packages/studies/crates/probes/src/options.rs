@@ -15,6 +15,7 @@ use crate::probes::PROBES;
 const MAX_BATCHES: u64 = 1_000_000;
 const MAX_BATCH_MS: u64 = 60_000;
 
+/// What the command line requests.
 pub enum Command {
     /// Print a text, and measure nothing.
     Text(String),
@@ -23,6 +24,7 @@ pub enum Command {
     Measure(Request),
 }
 
+/// A probe with its options.
 pub struct Request {
     pub probe: &'static Probe,
     pub options: ProbeOptions,

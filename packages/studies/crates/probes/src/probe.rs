@@ -69,6 +69,7 @@ impl Probe {
     }
 }
 
+/// Values of the options of a probe on the command line.
 #[derive(Clone, Debug)]
 pub struct ProbeOptions {
     pub placement: Placement,
@@ -76,6 +77,7 @@ pub struct ProbeOptions {
     pub size: u64,
     /// Value of `--count`; 0 for a probe without this option.
     pub count: u64,
+    /// Value of `--folder`, for the files of the probe; `None` for the default.
     pub folder: Option<PathBuf>,
 }
 
@@ -97,6 +99,7 @@ pub enum Class {
     Time,
 }
 
+/// The metric that a probe reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Metric {
     /// Seconds of one operation.
@@ -128,6 +131,7 @@ macro_rules! display_serde_name {
 
 display_serde_name!(Class, Metric, Placement);
 
+/// An option whose value is a whole number.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Parameter {
     /// What the number means.
@@ -154,6 +158,7 @@ impl Row {
     /// The row of a probe with its default options.
     pub const PLAIN: Self = Self::named("");
 
+    /// The rows of a probe with two sides: one row for each placement.
     pub const TWO_SIDES: &[Self] = &[
         Self::named("_same_cpu").at(Placement::SameCpu),
         Self::named("_across_cpus").at(Placement::AcrossCpus),
@@ -185,6 +190,7 @@ impl Row {
     }
 }
 
+/// A probe that is ready to repeat its operation.
 pub struct OpenProbe {
     /// The operation. Dropping it frees all resources of the probe.
     pub operation: Box<dyn Operation>,
@@ -215,6 +221,7 @@ impl OpenProbe {
     }
 }
 
+/// The operation of a probe, which a batch repeats.
 pub trait Operation {
     /// Repeats the operation, checks every result, and returns the measured time.
     fn repeat(&mut self, count: u64) -> Result<Duration, Problem>;

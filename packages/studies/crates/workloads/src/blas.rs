@@ -15,9 +15,11 @@ pub const BLAS: &str = "libblas.so.3";
 /// The library name of the LAPACK on Debian.
 const LAPACK: &str = "liblapack.so.3";
 
+/// Debian packages that contain a BLAS, or a LAPACK.
 const BLAS_PACKAGES: &str = "libblas3, libatlas3-base, libopenblas0-pthread, libblis4-pthread";
 const LAPACK_PACKAGES: &str = "liblapack3, libatlas3-base, libopenblas0-pthread";
 
+// Functions of the Fortran interface.
 type Dgemm = unsafe extern "C" fn(
     *const c_char,
     *const c_char,
@@ -114,6 +116,7 @@ impl Blas {
     }
 }
 
+/// Factors of dgemm: product = `ONE` · left · right + `ZERO` · product.
 static ONE: f64 = 1.0;
 static ZERO: f64 = 0.0;
 
@@ -178,11 +181,11 @@ impl Lapack {
             );
         }
         if status == 0 {
-            let work_length = self.call_dgetri(matrix, &pivots, n, &mut [0.0], -1).1;
+            let (_, work_length) = self.call_dgetri(matrix, &pivots, n, &mut [0.0], -1);
             // With length -1, dgetri only returns the necessary length of the work space.
             let mut work = vec![0.0; work_length];
             let length = to_fortran(work.len());
-            status = self.call_dgetri(matrix, &pivots, n, &mut work, length).0;
+            (status, _) = self.call_dgetri(matrix, &pivots, n, &mut work, length);
         }
         if status != 0 {
             return Err(Problem::failure(format!(

@@ -8,16 +8,19 @@ use std::ops::RangeInclusive;
 const NO_SIZES: (usize, usize) = (1, 0);
 
 thread_local! {
+    /// Smallest and largest size that is counted.
     static COUNTED_SIZES: Cell<(usize, usize)> = const { Cell::new(NO_SIZES) };
+    /// Number of counted allocations.
     static COUNT: Cell<usize> = const { Cell::new(0) };
 }
 
-struct Counting;
+/// The system's allocator, which counts the allocations of each thread.
+struct CountingAllocator;
 
 #[global_allocator]
-static COUNTING: Counting = Counting;
+static COUNTING: CountingAllocator = CountingAllocator;
 
-impl Counting {
+impl CountingAllocator {
     fn count(size: usize) {
         let (minimum, maximum) = COUNTED_SIZES.get();
         if (minimum..=maximum).contains(&size) {
@@ -27,7 +30,7 @@ impl Counting {
 }
 
 // SAFETY: every call is passed on to the system's allocator.
-unsafe impl GlobalAlloc for Counting {
+unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         Self::count(layout.size());
         // SAFETY: the caller vouches for the layout.

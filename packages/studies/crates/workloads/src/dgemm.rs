@@ -71,6 +71,6 @@ fn run(options: &mut Options) -> Result<Report, Problem> {
 pub fn random_matrix(size: usize, seed: u64) -> Vec<f64> {
     let draws = Draws::new(seed);
     (0..(size * size) as u64)
-        .map(|number| draws.uniform(number))
+        .map(|index| draws.uniform(index))
         .collect()
 }

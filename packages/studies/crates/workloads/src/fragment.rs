@@ -34,6 +34,7 @@ memory after all blocks were freed. Memory that was resident before is subtracte
     run,
 };
 
+/// The options of the workload.
 struct Plan {
     live: usize,
     rounds: u64,
@@ -141,8 +142,8 @@ impl Blocks {
     }
 }
 
-/// Draws a size whose logarithm is about uniform: a uniform size between `smallest` times a random
-/// power of two and the double of it.
+/// Draws a size whose logarithm is about uniform. First, `smallest` is multiplied by a random power
+/// of two; then a size is drawn from this product up to twice the product, uniformly.
 fn draw_size(smallest: usize, largest: usize, random: &mut Xorshift64) -> usize {
     let doublings = (largest / smallest).ilog2();
     let power = random.below(doublings as usize + 1);

@@ -65,6 +65,7 @@ struct SearchResult {
     best: Vec<f64>,
 }
 
+/// Three ways to find the same matches.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Algorithm {
     Scythe,
@@ -80,14 +81,14 @@ const ALGORITHMS: [(&str, Algorithm); 3] = [
 
 fn run(options: &mut Options) -> Result<Report, Problem> {
     let mut algorithm = Algorithm::Scythe;
-    let (mut rows, mut candidates, mut repeat) = (445, 4, 3);
+    let (mut rows, mut candidate_count, mut repeat) = (445, 4, 3);
     let (mut file, mut weights) = (None, None);
     let mut library = BLAS.to_owned();
     while let Some(name) = options.next_name()? {
         match name.as_str() {
             "algorithm" => algorithm = options.choice(&ALGORITHMS)?,
             "rows" => rows = options.size(2..=1 << 24)?,
-            "candidates" => candidates = options.number(1..=1 << 20)?,
+            "candidates" => candidate_count = options.number(1..=1 << 20)?,
             "weights" => weights = Some(candidates::parse(&options.text()?)?),
             "repeat" => repeat = options.number(1..=1 << 20)?,
             "data" => file = Some(options.text()?),
@@ -104,11 +105,11 @@ fn run(options: &mut Options) -> Result<Report, Problem> {
     let blas = uses_blas.then(|| Blas::open(&library)).transpose()?;
     let candidates = match weights {
         Some(weights) => vec![weights],
-        None => candidates::weights(candidates, COVARIATES.len()),
+        None => candidates::weights(candidate_count, COVARIATES.len()),
     };
     let baseline = MemoryBaseline::now();
     let mut times = Vec::with_capacity(to_usize(repeat));
-    let faults = minor_faults();
+    let faults_before = minor_faults();
     let mut result = None;
     for _ in 0..repeat {
         let started = Instant::now();
@@ -117,7 +118,7 @@ fn run(options: &mut Options) -> Result<Report, Problem> {
         drop(matching);
         times.push(started.elapsed());
     }
-    let faults = minor_faults() - faults;
+    let faults = minor_faults() - faults_before;
     let (Some(result), Some(shortest)) = (result, times.iter().min()) else {
         unreachable!("--repeat is 1 or more");
     };

@@ -34,6 +34,7 @@ search_s, the time of all walks, and steps, the number of visited entries.
     run,
 };
 
+/// The SHA-256 of a word.
 type Key = [u8; 32];
 
 /// The standard library's hash with a fixed seed.
@@ -59,19 +60,19 @@ impl BuildHasher for SeededHash {
 
 fn run(options: &mut Options) -> Result<Report, Problem> {
     let mut walks = 1000;
-    let (mut count, mut seed, mut dictionary) = (None, None, None);
+    let (mut word_count, mut map_seed, mut dictionary) = (None, None, None);
     while let Some(name) = options.next_name()? {
         match name.as_str() {
             "walks" => walks = options.number(1..=1 << 32)?,
-            "words" => count = read_count(options)?,
-            "map-seed" => seed = Some(SeededHash(options.number(0..=u64::MAX)?)),
+            "words" => word_count = read_count(options)?,
+            "map-seed" => map_seed = Some(SeededHash(options.number(0..=u64::MAX)?)),
             "dictionary" => dictionary = Some(options.text()?),
             _ => return Err(options.unknown()),
         }
     }
-    let words = words(dictionary.as_deref(), count)?;
+    let words = words(dictionary.as_deref(), word_count)?;
     let value = words.list[words.list.len() / 2].clone();
-    let map = map_by_digest(words.list, seed.unwrap_or_else(SeededHash::random));
+    let map = map_by_digest(words.list, map_seed.unwrap_or_else(SeededHash::random));
     let started = Instant::now();
     let walk_once = |_| walk(black_box(&map), black_box(&value));
     let steps: usize = (0..walks).map(walk_once).sum();

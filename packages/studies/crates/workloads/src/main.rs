@@ -1,4 +1,12 @@
 //! `equipoise-workload NAME [options]`: the built-in workloads of Equipoise.
+//!
+//! The modules in `WORKLOADS` each define a workload. The other modules serve them:
+//!
+//! - `block`, `memory`: a block from malloc; the resident memory and the page faults
+//! - `calls`, `step`: system calls of a function; smallest block that goes back to the kernel
+//! - `blas`, `library`, `residual`: matrix functions of a shared library, and a check of products
+//! - `words`: a dictionary; `workload`: the definition of a workload
+//! - `counting`: allocations in unit tests
 
 mod blas;
 mod block;

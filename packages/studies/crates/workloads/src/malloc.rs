@@ -46,6 +46,7 @@ memory, and the resident memory after all was freed, less the memory that was re
 
 /// Number of blocks below which `--volume` does not reduce `--count`.
 const MIN_PAIRS: u64 = 4;
+// Permitted values of the options.
 const SIZES: RangeInclusive<u64> = 1..=1 << 40;
 const COUNTS: RangeInclusive<u64> = 1..=1 << 40;
 const LIVE_BLOCKS: RangeInclusive<u64> = 1..=1 << 24;
@@ -64,6 +65,7 @@ enum Pattern {
     Random(usize),
 }
 
+/// The pairs of malloc and free that each thread makes.
 #[derive(Clone, Copy, Debug)]
 struct Job {
     size: usize,
@@ -107,22 +109,28 @@ fn run(options: &mut Options) -> Result<Report, Problem> {
         largest => smallest_returned(largest, job.page),
     };
     let baseline = MemoryBaseline::now();
-    let faults = minor_faults();
+    let faults_before = minor_faults();
     let elapsed = if threads == 1 {
         // glibc gives other threads other arenas (heaps), so a single job runs on the main thread.
         time_job(&job)
     } else {
         time_on_threads(&job, threads)
     }?;
-    let faults = minor_faults() - faults;
+    let faults = minor_faults() - faults_before;
     let pairs = job.count as f64;
-    let seconds = elapsed.as_secs_f64() / pairs;
-    let faults = faults as f64 / (pairs * threads as f64);
+    let seconds_per_pair = elapsed.as_secs_f64() / pairs;
+    let faults_per_pair = faults as f64 / (pairs * threads as f64);
     let mut report = baseline.add_to(
         Report::default()
-            .timed("ns_per_pair", seconds * 1e9, "ns", Better::Lower, elapsed)
-            .work(seconds, elapsed)
-            .cost("faults_per_pair", faults, "1"),
+            .timed(
+                "ns_per_pair",
+                seconds_per_pair * 1e9,
+                "ns",
+                Better::Lower,
+                elapsed,
+            )
+            .work(seconds_per_pair, elapsed)
+            .cost("faults_per_pair", faults_per_pair, "1"),
     );
     if let Some(calls) = traced_calls(&job, traced_pairs) {
         report = report.cost("calls_per_pair", calls, "1");
@@ -152,15 +160,15 @@ fn traced_calls(job: &Job, pairs: u64) -> Option<f64> {
 }
 
 fn parse_pattern(value: &str) -> Result<Pattern, Problem> {
-    let live = |count: &str| {
+    let parse_live_blocks = |count: &str| {
         parse_number(count, LIVE_BLOCKS)
             .map(to_usize)
             .map_err(|message| Problem::usage(format!("--pattern {value}: {message}")))
     };
     match value.split_once(':') {
         None if value == "immediate" => Ok(Pattern::Immediate),
-        Some(("fifo", count)) => Ok(Pattern::Fifo(live(count)?)),
-        Some(("random", count)) => Ok(Pattern::Random(live(count)?)),
+        Some(("fifo", count)) => Ok(Pattern::Fifo(parse_live_blocks(count)?)),
+        Some(("random", count)) => Ok(Pattern::Random(parse_live_blocks(count)?)),
         _ => Err(Problem::usage(format!(
             "--pattern: `{value}` is none of: immediate, fifo:K, random:K"
         ))),

@@ -8,7 +8,7 @@ use equipoise_random::Draws;
 pub fn relative_error_of_product(size: usize, left: &[f64], right: &[f64], product: &[f64]) -> f64 {
     let draws = Draws::new(size as u64);
     let probe: Vec<f64> = (0..size as u64)
-        .map(|number| draws.within(number, 0.5..1.5))
+        .map(|index| draws.within(index, 0.5..1.5))
         .collect();
     let through_both = times_vector(left, &times_vector(right, &probe));
     let through_product = times_vector(product, &probe);
@@ -16,8 +16,7 @@ pub fn relative_error_of_product(size: usize, left: &[f64], right: &[f64], produ
         .iter()
         .zip(&through_product)
         .map(|(a, b)| a - b);
-    let error = largest(differences);
-    error / largest(through_both.iter().copied())
+    largest(differences) / largest(through_both.iter().copied())
 }
 
 fn times_vector(matrix: &[f64], vector: &[f64]) -> Vec<f64> {

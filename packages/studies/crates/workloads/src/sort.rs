@@ -1,7 +1,7 @@
 //! Workload `sort`: a merge sort that allocates a scratch area for each merge.
 //!
-//! So it allocates blocks of every size up to the size of the array, and frees each block soon. Any
-//! allocator returns the largest of these blocks to the kernel.
+//! So it allocates blocks of every size up to the size of the array, and frees each block soon. An
+//! allocator returns the largest blocks to the kernel, so each large merge faults on new pages.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -28,6 +28,7 @@ was resident before. Checks that the sorted numbers are in order and complete.
     run,
 };
 
+/// Length of the longest part that is sorted by insertion, without a merge.
 const MAX_INSERTION_SORT: usize = 16;
 
 fn run(options: &mut Options) -> Result<Report, Problem> {
@@ -39,20 +40,21 @@ fn run(options: &mut Options) -> Result<Report, Problem> {
             _ => return Err(options.unknown()),
         }
     }
+    // The count is the seed: the same count gives the same numbers.
     let draws = Draws::new(count);
     let baseline = MemoryBaseline::now();
-    let faults = minor_faults();
+    let faults_before = minor_faults();
     let mut times = Vec::with_capacity(to_usize(repeat));
     for _ in 0..repeat {
         times.push(time_sort(draws, count)?);
     }
-    let faults = (minor_faults() - faults) as f64 / repeat as f64;
+    let faults_per_sort = (minor_faults() - faults_before) as f64 / repeat as f64;
     let report = Report::default().times("sort_s", &times);
-    Ok(baseline.add_to(report.cost("faults_per_sort", faults, "1")))
+    Ok(baseline.add_to(report.cost("faults_per_sort", faults_per_sort, "1")))
 }
 
 fn time_sort(draws: Draws, count: u64) -> Result<Duration, Problem> {
-    let mut numbers: Vec<f64> = (0..count).map(|number| draws.uniform(number)).collect();
+    let mut numbers: Vec<f64> = (0..count).map(|index| draws.uniform(index)).collect();
     let expected = fingerprint(&numbers);
     let started = Instant::now();
     merge_sort(&mut numbers);
@@ -66,6 +68,7 @@ fn time_sort(draws: Draws, count: u64) -> Result<Duration, Problem> {
 
 /// Returns a checksum that does not depend on the order of the numbers.
 fn fingerprint(numbers: &[f64]) -> u64 {
+    // A generator whose seed is the number hashes the number.
     numbers.iter().fold(0, |sum, number| {
         sum.wrapping_add(Draws::new(number.to_bits()).bits(0))
     })
@@ -121,7 +124,7 @@ mod tests {
 
     fn numbers(count: u64) -> Vec<f64> {
         (0..count)
-            .map(|number| (Draws::new(3).uniform(number) * 50.0).floor())
+            .map(|index| (Draws::new(3).uniform(index) * 50.0).floor())
             .collect()
     }
 

@@ -19,6 +19,7 @@ with 3 % more steps does exactly 3 % more work. Reports ns_per_step.
     run,
 };
 
+/// State before the first step.
 const SEED: u64 = 0x9E37_79B9_7F4A_7C15;
 
 fn run(options: &mut Options) -> Result<Report, Problem> {

@@ -10,12 +10,14 @@ use libc::c_int;
 
 use crate::block::{Block, Touch};
 
+/// Size of the first block that is tried, in bytes.
 const FIRST_SIZE: usize = 1024;
 /// Exit status of a copy whose allocator kept the freed block.
 const KEPT: c_int = 0;
 /// Exit status of a copy whose allocator returned the freed block to the kernel.
 const RETURNED: c_int = 1;
 
+/// The smallest block that went back to the kernel, in bytes, if any did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SearchResult {
     Found(usize),
@@ -24,24 +26,24 @@ pub enum SearchResult {
 
 /// Searches for the smallest returned size, to the byte, up to `largest`; `None` if a trial failed.
 pub fn smallest_returned(largest: usize, page: usize) -> Option<SearchResult> {
-    let mut kept = 0;
-    let mut returned = FIRST_SIZE.min(largest);
-    while !is_returned(returned, page)? {
-        if returned == largest {
+    let mut kept_size = 0;
+    let mut returned_size = FIRST_SIZE.min(largest);
+    while !is_returned(returned_size, page)? {
+        if returned_size == largest {
             return Some(SearchResult::NotFound);
         }
-        kept = returned;
-        returned = returned.saturating_mul(2).min(largest);
+        kept_size = returned_size;
+        returned_size = returned_size.saturating_mul(2).min(largest);
     }
-    while returned - kept > 1 {
-        let middle = kept + (returned - kept) / 2;
+    while returned_size - kept_size > 1 {
+        let middle = kept_size + (returned_size - kept_size) / 2;
         if is_returned(middle, page)? {
-            returned = middle;
+            returned_size = middle;
         } else {
-            kept = middle;
+            kept_size = middle;
         }
     }
-    Some(SearchResult::Found(returned))
+    Some(SearchResult::Found(returned_size))
 }
 
 /// Whether the allocator returns a freed block of this size to the kernel; `None` if unknown. A
@@ -65,7 +67,7 @@ fn is_returned(size: usize, page: usize) -> Option<bool> {
 
 /// Allocates and frees a block; returns `KEPT` or `RETURNED`.
 fn free_and_check(size: usize, page: usize) -> Option<c_int> {
-    let first = black_box(Block::new(16, Touch::All, page).ok()?);
+    let small_block = black_box(Block::new(16, Touch::All, page).ok()?);
     let block = Block::new(size, Touch::None, page).ok()?;
     let start = block.address();
     // The first page that only this block uses; a small block has no such page.
@@ -75,10 +77,10 @@ fn free_and_check(size: usize, page: usize) -> Option<c_int> {
     }
     block.touch_at(address.saturating_sub(start));
     drop(block);
-    let mut resident = 0;
+    let mut page_state = 0;
     // SAFETY: writes the state of one page. The call fails if the address is not mapped.
-    let status = unsafe { libc::mincore(address as *mut c_void, page, &raw mut resident) };
-    drop(first);
-    let is_returned = status != 0 || resident & 1 == 0;
+    let status = unsafe { libc::mincore(address as *mut c_void, page, &raw mut page_state) };
+    drop(small_block);
+    let is_returned = status != 0 || page_state & 1 == 0;
     Some(if is_returned { RETURNED } else { KEPT })
 }

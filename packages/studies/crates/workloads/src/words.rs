@@ -14,6 +14,7 @@ pub const MADE: &str = "made";
 const SYSTEM_DICTIONARY: &str = "/usr/share/dict/words";
 /// Number of generated words, as in Debian's wamerican 2020.12.07.
 const GENERATED_WORDS: usize = 104_334;
+/// Seed of the generated words.
 const SEED: u64 = 2019;
 const CONSONANTS: &[u8] = b"bcdfghjklmnprstvwz";
 const VOWELS: &[u8] = b"aeiou";
@@ -77,10 +78,10 @@ fn read(path: &str) -> Result<Words, Problem> {
 fn generate(count: usize) -> Words {
     let draws = Draws::new(SEED);
     let mut words = BTreeSet::new();
-    let mut number = 0;
+    let mut index = 0;
     while words.len() < count {
-        words.insert(generate_word(draws.bits(number)));
-        number += 1;
+        words.insert(generate_word(draws.bits(index)));
+        index += 1;
     }
     Words {
         list: words.into_iter().collect(),

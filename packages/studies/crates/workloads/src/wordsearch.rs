@@ -33,6 +33,7 @@ compared words; and, for binary, sort_s.
     run,
 };
 
+/// How the word is searched for.
 #[derive(Clone, Copy)]
 enum Algorithm {
     Linear,
@@ -61,21 +62,21 @@ impl Algorithm {
 
 fn run(options: &mut Options) -> Result<Report, Problem> {
     let mut searches = 10_000;
-    let (mut algorithm, mut count, mut seed, mut dictionary) = (None, None, None, None);
+    let (mut algorithm, mut word_count, mut word_seed, mut dictionary) = (None, None, None, None);
     while let Some(name) = options.next_name()? {
         match name.as_str() {
             "algorithm" => algorithm = Some(options.choice(&ALGORITHMS)?),
             "searches" => searches = options.number(1..=1 << 32)?,
-            "words" => count = read_count(options)?,
-            "word-seed" => seed = Some(options.number(0..=u64::MAX)?),
+            "words" => word_count = read_count(options)?,
+            "word-seed" => word_seed = Some(options.number(0..=u64::MAX)?),
             "dictionary" => dictionary = Some(options.text()?),
             _ => return Err(options.unknown()),
         }
     }
     let algorithm =
         algorithm.ok_or_else(|| Problem::usage("--algorithm is missing; give linear or binary"))?;
-    let mut words = words(dictionary.as_deref(), count)?;
-    let seed = seed.unwrap_or_else(|| RandomState::new().hash_one(0));
+    let mut words = words(dictionary.as_deref(), word_count)?;
+    let seed = word_seed.unwrap_or_else(|| RandomState::new().hash_one(0));
     let word = words.list[word_index(seed, words.list.len())].clone();
     let mut report = Report::default();
     if matches!(algorithm, Algorithm::Binary) {

@@ -4,6 +4,7 @@ use crate::arguments::Options;
 use crate::metrics::Report;
 use crate::problem::Problem;
 
+/// A workload, as `main.rs` lists and runs it.
 pub struct Workload {
     pub name: &'static str,
     /// One line for `--list`.

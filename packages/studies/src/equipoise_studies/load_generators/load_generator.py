@@ -19,7 +19,9 @@ from msgspec import Struct
 from equipoise.helpers.equipoise_metrics import VARIABLE, report
 
 PERCENTILES = (50, 95, 99)
-_LAST_LINES = 3
+"""Percentiles of the latency that are reported."""
+_MAX_ERROR_LINES = 3
+"""Number of the last lines of output in an error message."""
 PASSWORD_OPTION = "--password-file="
 """Option of both clients; a file, because other users can read command lines and environments."""
 _MAX_PASSWORD_BYTES = 1024
@@ -77,7 +79,7 @@ def run_and_report(
     if result.returncode != 0:
         # Some programs write errors to standard output.
         lines = [line for line in output.splitlines() if line.strip()]
-        reason = "\n".join(lines[-_LAST_LINES:])
+        reason = "\n".join(lines[-_MAX_ERROR_LINES:])
         raise SystemExit(f"{command[0]} ended with status {result.returncode}\n{reason}")
     try:
         load = read(output)
@@ -106,7 +108,7 @@ def _report(load: Load) -> None:
 
 
 def split_password_file(arguments: Sequence[str]) -> tuple[list[str], str | None]:
-    """Return the arguments without ``--password-file``, and the password; ``None`` without one.
+    """Return the arguments without ``--password-file``, and the password, or ``None``.
 
     Raise `SystemExit` if the file cannot be read, or does not contain a plain password.
     """
@@ -125,10 +127,10 @@ def read_password(path: str) -> str:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         with open(descriptor, "rb") as file:
-            text = file.read(_MAX_PASSWORD_BYTES) or b""
+            content = file.read(_MAX_PASSWORD_BYTES) or b""
     except OSError as error:
         raise SystemExit(f"cannot read the password file {path}: {error.strerror}") from None
-    line = text.partition(b"\n")[0].decode("ascii", "replace")
+    line = content.partition(b"\n")[0].decode("ascii", "replace")
     if _PLAIN_PASSWORD.fullmatch(line) is None:
         raise SystemExit(
             f"the password file {path} must contain one line of letters, digits, - and _"
@@ -138,10 +140,10 @@ def read_password(path: str) -> str:
 
 @contextmanager
 def private_folder() -> Iterator[Path]:
-    """Make a folder that only this user may enter, and remove the folder after the block.
+    """Make a folder that only this user may enter, and remove it after the ``with`` statement.
 
-    It is in the folder of ``EQUIPOISE_METRICS``. Equipoise removes that folder even if this process
-    is killed.
+    Its parent is the folder of ``EQUIPOISE_METRICS``. Equipoise removes the parent even if this
+    process is killed.
     """
     metrics_file = os.environ.get(VARIABLE)
     parent = None if metrics_file is None else os.path.dirname(metrics_file)

@@ -77,7 +77,7 @@ def _intervals_by_second(transactions: list[tuple[float, int]]) -> Iterator[Load
 
 
 def _percentile(latencies: list[float], percent: int) -> float:
-    """Return the smallest latency that is not below ``percent`` of the latencies."""
+    """Return the smallest latency that at least ``percent`` % of the latencies do not exceed."""
     return latencies[max(0, -(-percent * len(latencies) // 100) - 1)]
 
 

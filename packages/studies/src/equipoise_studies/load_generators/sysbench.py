@@ -27,10 +27,12 @@ from equipoise_studies.load_generators.load_generator import (
 )
 
 OPTIONS = ("--histogram=on", "--report-interval=1", "--percentile=99")
+"""Options of every run, so that the output has what `read` parses."""
 _MS = 1e-3
 _INTERVAL_LINE = re.compile(
     r"^\[ \d+s \] thds: \d+ tps: ([\d.]+) .* lat \(ms,99%\): ([\d.]+)", re.M
 )
+"""Line of an interval: transactions per second, and the 99th percentile in ms."""
 _BUCKET_LINE = re.compile(r"^\s*([\d.]+) \|\**\s+(\d+)$", re.M)
 """Line of the histogram: a latency in ms, a bar, and the number of transactions."""
 
@@ -59,8 +61,8 @@ def read(output: str) -> Load:
 
 
 def _percentile(buckets: list[tuple[float, int]], percent: int) -> float:
-    totals = list(accumulate(count for _, count in buckets))
-    index = bisect_left(totals, percent / 100 * totals[-1])
+    cumulative_counts = list(accumulate(count for _, count in buckets))
+    index = bisect_left(cumulative_counts, percent / 100 * cumulative_counts[-1])
     return buckets[index][0]
 
 

@@ -28,6 +28,7 @@ HOW_TO_READ = (
     "communicate, colour and shape show whether they ran on one CPU or on two."
 )
 PLACEMENTS = {"none": "one side", "same_cpu": "same CPU", "across_cpus": "across CPUs"}
+"""Placements with their names in the legend."""
 _LABEL = (
     "datum.value >= 1000 ? format(datum.value / 1000, '~r') + ' ms' : "
     "datum.value >= 1 ? format(datum.value, '~r') + ' µs' : "
@@ -35,6 +36,7 @@ _LABEL = (
 )
 """Expression that labels each tick in a suitable unit."""
 ROW_HEIGHT = 17
+"""Height of a row, in pixels."""
 HEAD_HEIGHT = 70
 """Height of the axis and the legend above the rows, in pixels."""
 
@@ -63,8 +65,8 @@ def primitives(document: ResultDocument, metric: str) -> alt.LayerChart | None:
     placements = list(PLACEMENTS.values())
     indices = sorted({placements.index(row["placement"]) for row in rows})
     legend = top_legend(columns=1) if len(indices) > 1 else None
-    names = [placements[index] for index in indices]
-    color, shape = color_and_shape("placement", names, indices, legend)
+    placement_names = [placements[index] for index in indices]
+    color, shape = color_and_shape("placement", placement_names, indices, legend)
     tooltip = tooltips(
         ("class:N",),
         ("row:N",),

@@ -33,13 +33,15 @@ def primitives_plan(names: tuple[str, ...], limits: CampaignLimits, *, quick: bo
     rows = probes.chosen_rows(probes.probe_rows(program), names)
     effort = QUICK if quick else FULL
     blocks = limits.blocks or effort.blocks
-    default = Stopping(blocks, min(MIN_BLOCKS, blocks), True, effort.budget_s)
+    default_stopping = Stopping(
+        blocks, min(MIN_BLOCKS, blocks), min_blocks_explicit=True, budget_s=effort.budget_s
+    )
     return Plan(
         study=OS_STUDY,
         conditions=probes.conditions_of_rows(rows, program, effort),
         # If a row cannot be measured here, the report has the reason, and the campaign goes on.
         measure=limits.measure(Measure(os.getcwd(), timeout_s=TIMEOUT_S, ignore_failure=True)),
-        stopping=limits.stopping(default),
+        stopping=limits.stopping(default_stopping),
         judgement=limits.judgement(default=Judgement(alpha=ALPHA, min_effect=MIN_EFFECT)),
         seed=limits.seed_or_random(),
         chosen_contrasts=(),

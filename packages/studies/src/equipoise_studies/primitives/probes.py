@@ -27,9 +27,12 @@ from equipoise_studies.primitives.rows import (
 
 _LIST_TIMEOUT_S = 30.0
 _CHECK_TIMEOUT_S = 60.0
+"""Maximum seconds of ``--list``, and of one operation."""
 
 
-class _Row(Struct, frozen=True):
+class _ListedRow(Struct, frozen=True):
+    """A row of a probe in ``equipoise-probe --list``."""
+
     name: str
     options: tuple[str, ...] = ()
 
@@ -40,7 +43,7 @@ class _ListedProbe(msgspec.Struct, frozen=True, rename={"group": "class"}):
     name: str
     metric: str
     summary: str
-    rows: tuple[_Row, ...]
+    rows: tuple[_ListedRow, ...]
     group: str
     """Table that shows the rows."""
     placements: tuple[str, ...] = ("none",)
@@ -137,11 +140,11 @@ def _rows_of(line: bytes) -> Iterator[ProbeRow]:
             summary=probe.summary,
             metric=probe.metric,
             options=row.options,
-            placement=_option(row.options, "--placement") or probe.placements[0],
+            placement=_option_value(row.options, "--placement") or probe.placements[0],
         )
 
 
-def _option(options: tuple[str, ...], name: str) -> str | None:
+def _option_value(options: tuple[str, ...], name: str) -> str | None:
     return options[options.index(name) + 1] if name in options[:-1] else None
 
 

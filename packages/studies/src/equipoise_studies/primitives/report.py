@@ -1,6 +1,6 @@
 """The report of primitives: a table for each class, and each row with its own metric.
 
-The report is for results with only probes as conditions, and without comparisons. Such results come
+The report is for results whose conditions are all probes, without comparisons. Such results come
 from `equipoise os`, and from studies whose kind of campaign uses this report.
 """
 
@@ -95,8 +95,8 @@ def _figures(document: ResultDocument) -> Iterator[Figure]:
     from equipoise_studies.primitives import charts
 
     for metric in PRIMITIVE_METRICS:
-        rows = charts.primitives(document, metric)
-        yield from optional_figure(f"primitives_{metric}", charts.HOW_TO_READ, rows)
+        chart = charts.primitives(document, metric)
+        yield from optional_figure(f"primitives_{metric}", charts.HOW_TO_READ, chart)
 
 
 def _tables(document: ResultDocument) -> Iterator[Table]:
@@ -109,10 +109,10 @@ def _tables(document: ResultDocument) -> Iterator[Table]:
         if trial.analysed and trial.condition in processes:
             processes[trial.condition].append(trial)
     for class_name, conditions in classes.items():
-        rows = columns_and_rows(
+        columns, rows = columns_and_rows(
             _row(condition, processes[condition.name]) for condition in conditions
         )
-        yield Table(*rows, title=class_name or "row")
+        yield Table(columns, rows, title=class_name or "row")
 
 
 def _first_of_each_class(document: ResultDocument) -> Iterator[tuple[str, str, ConditionResult]]:
@@ -151,24 +151,25 @@ def _brief_table(document: ResultDocument) -> Table:
 
 
 def _sentences(document: ResultDocument) -> tuple[str, ...]:
-    rows = len(document.conditions)
+    row_count = len(document.conditions)
     unknown_count = sum(1 for condition in document.conditions if condition.unknown)
     wide_count = sum(1 for condition in document.conditions if condition.spread_because)
     sentences = []
     if wide_count:
         sentences.append(
-            f"{wide_count} of {rows} rows {'varies' if wide_count == 1 else 'vary'} by more than "
-            f"{WIDE_PERCENT} % between processes; the full table names what they vary with."
+            f"{wide_count} of {row_count} rows {'varies' if wide_count == 1 else 'vary'} by more "
+            f"than {WIDE_PERCENT} % between processes; the full table names what they vary with."
         )
     if unknown_count:
         have = "has" if unknown_count == 1 else "have"
         sentences.append(
-            f"{unknown_count} of {rows} rows {have} no number here; the full table has the reasons."
+            f"{unknown_count} of {row_count} rows {have} no number here; "
+            "the full table has the reasons."
         )
     medians = (
         "Medians and intervals are over processes; each process gives the median of its batches."
     )
-    return (" ".join([*(sentences or [f"{rows} rows."]), medians]),)
+    return (" ".join([*(sentences or [f"{row_count} rows."]), medians]),)
 
 
 def _row(condition: ConditionResult, processes: Sequence[TrialRow]) -> Mapping[str, Cell]:

@@ -1,4 +1,4 @@
-"""Operating system primitives: the rows of ``equipoise os``, and the amount of measurement."""
+"""Operating system primitives: the rows of ``equipoise os``, and how much a campaign measures."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ CLASS, PROBE, PLACEMENT = "class", "probe", "placement"
 """Factors of a row's condition: its table, its probe, and the CPUs of its processes."""
 
 PROBE_PROGRAM = "equipoise-probe"
+"""File name of the program that contains the probes."""
 
 MIN_BLOCKS = 6
 """Minimum number of processes for an exact 95 % interval of the median
@@ -43,14 +44,16 @@ class ProbeRow(Struct, frozen=True):
 
 
 class Effort(Struct, frozen=True):
-    """Amount of measurement: of a campaign, and of each process of a probe."""
+    """How much a campaign measures: its blocks, and the batches in each process of a probe."""
 
     batches: int
     """Number of batches in one process."""
     batch_ms: int
     """Approximate time of a batch."""
     blocks: int
+    """Maximum number of blocks; each block has one process of each row."""
     budget_s: float
+    """Seconds after which the campaign ends, if it has enough blocks."""
 
     @property
     def options(self) -> tuple[str, ...]:

@@ -84,6 +84,7 @@ fn open(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
 /// Measures the seconds of a hop in one process, which needs no switch.
 fn time_alone(working_set: &mut WorkingSet) -> Result<f64, Problem> {
     let mut end = ring(1)?.remove(0);
+    // Without other processes, a lap is one hop.
     let mut hops = |count| go_round(&mut end, working_set, count, 0);
     time_to_subtract(&mut hops)
 }
@@ -103,10 +104,10 @@ impl Operation for Ring {
     fn repeat(&mut self, count: u64) -> Result<Duration, Problem> {
         let others = self.helpers.len() as u64;
         let laps = count.div_ceil(others + 1);
-        let round = go_round(&mut self.first, &mut self.working_set, laps, others)?;
+        let elapsed = go_round(&mut self.first, &mut self.working_set, laps, others)?;
         let hops = laps * (others + 1);
-        let switches = subtract(round, hops, self.alone_s);
-        Ok(switches.mul_f64(count as f64 / hops as f64))
+        let switch_time = subtract(elapsed, hops, self.alone_s);
+        Ok(switch_time.mul_f64(count as f64 / hops as f64))
     }
 }
 

@@ -33,6 +33,7 @@ pub const IO_URING_READ_BYTE: Probe = Probe {
     ..Probe::latency(Class::SystemCalls, open_io_uring_read_byte)
 };
 
+/// File that is read.
 const PATH: &str = "/dev/zero";
 
 fn open_io_uring_read_byte(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
@@ -51,6 +52,7 @@ pub const OPERATIONS_PER_CALL: Parameter = Parameter {
     maximum: 4096,
 };
 
+/// Requirements of both probes.
 pub const NEEDS: &str =
     "io_uring, which many containers forbid (seccomp, kernel.io_uring_disabled)";
 

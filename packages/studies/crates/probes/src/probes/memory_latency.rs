@@ -78,8 +78,8 @@ fn random_order(lines: usize) -> Vec<usize> {
 fn link_lines(order: &[usize]) -> Vec<Line> {
     let mut lines: Vec<_> = order.iter().map(|_| Line { next: null() }).collect();
     let base = lines.as_ptr();
-    for (step, &line) in order.iter().enumerate() {
-        let next = order[(step + 1) % order.len()];
+    for (position, &line) in order.iter().enumerate() {
+        let next = order[(position + 1) % order.len()];
         // SAFETY: the order has only numbers of lines.
         lines[line].next = unsafe { base.add(next) };
     }

@@ -40,11 +40,11 @@ pub const FILE_DELETE: Probe = Probe {
     })
 };
 
-fn open(options: &ProbeOptions, timed: fn(Times) -> Duration) -> Result<OpenProbe, Problem> {
+fn open(options: &ProbeOptions, time_of: fn(Times) -> Duration) -> Result<OpenProbe, Problem> {
     let files = NewFiles::new(options)?;
-    let system = file_system_of(&files.folder)?;
-    let probe = OpenProbe::latency(move |count| files.create_and_delete(count).map(timed));
-    Ok(probe.with_fact("file_system", system))
+    let file_system = file_system_of(&files.folder)?;
+    let probe = OpenProbe::latency(move |count| files.create_and_delete(count).map(time_of));
+    Ok(probe.with_fact("file_system", file_system))
 }
 
 pub const FILE_SIZE: Parameter = Parameter {
@@ -54,8 +54,10 @@ pub const FILE_SIZE: Parameter = Parameter {
     maximum: 1 << 20,
 };
 
+/// Number of files that are created before the first is deleted.
 const FILES_PER_ROUND: u64 = 256;
 
+/// The total times for all files of a batch.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Times {
     /// Time to open with `O_CREAT`, write and close.

@@ -24,7 +24,7 @@ fn open_page_fault(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
     disable_huge_pages();
     let mut memory = FreshMemory::new(page_size()?)?;
     Ok(OpenProbe::latency(move |count| {
-        let before = minor_faults()?;
+        let faults_before = minor_faults()?;
         let mut elapsed = Duration::ZERO;
         let mut remaining = to_usize(count);
         while remaining > 0 {
@@ -32,7 +32,7 @@ fn open_page_fault(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
             elapsed += time;
             remaining -= pages;
         }
-        check_faults(count, minor_faults()? - before)?;
+        check_faults(count, minor_faults()? - faults_before)?;
         Ok(elapsed)
     }))
 }
@@ -54,6 +54,7 @@ impl FreshMemory {
         })
     }
 
+    /// Touches up to `limit` new pages; returns their number, and the time.
     fn touch(&mut self, limit: usize) -> Result<(usize, Duration), Problem> {
         if self.touched_pages == PAGES_PER_MAPPING {
             *self = Self::new(self.page_bytes)?;

@@ -20,6 +20,7 @@ use crate::memory::check_free_memory;
 use crate::probe::{Class, OpenProbe, Parameter, Placement, Probe, ProbeOptions, Row};
 use crate::system::{check_negative, problem_of};
 
+/// Memory of the row `fork_100mb`.
 const HUNDRED_MEGABYTES: u64 = 100 << 20;
 
 pub const FORK: Probe = Probe {
@@ -83,6 +84,7 @@ const NO_MEMORY: u64 = 4;
 
 const SHELL: &str = "/bin/sh";
 
+/// What each child does.
 #[derive(Clone, Copy, Debug)]
 enum Work {
     /// The child ends at once; the fork server has allocated some bytes of memory.
@@ -147,8 +149,8 @@ impl ForkServer {
     fn create_children(&mut self, count: u64) -> Result<Duration, Problem> {
         let answer = self.request(count).map_err(problem_of("the fork server"))?;
         let [nanoseconds, code, detail] = answer;
-        let number = i32::try_from(detail).unwrap_or_default();
-        let problem = |call| problem_of(call)(io::Error::from_raw_os_error(number));
+        let error_number = i32::try_from(detail).unwrap_or_default();
+        let problem = |call| problem_of(call)(io::Error::from_raw_os_error(error_number));
         match code {
             NO_ERROR => Ok(Duration::from_nanos(nanoseconds)),
             FORK_FAILED => Err(problem("fork")),

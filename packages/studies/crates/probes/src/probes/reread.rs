@@ -25,7 +25,7 @@ pub const FILE_REREAD: Probe = Probe {
 
 fn open_file_reread(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
     let file = write_file(options)?;
-    let system = file_system_of(&file)?;
+    let file_system = file_system_of(&file)?;
     let chunk_count = chunk_count(options);
     let mut buffer = vec![0; CHUNK_BYTES];
     let probe = OpenProbe::bandwidth(chunk_count * CHUNK_BYTES as u64, move |count| {
@@ -33,7 +33,7 @@ fn open_file_reread(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
             (0..chunk_count).try_for_each(|chunk| read_chunk(&file, chunk, &mut buffer))
         })
     });
-    Ok(probe.with_fact("file_system", system))
+    Ok(probe.with_fact("file_system", file_system))
 }
 
 fn read_chunk(file: &File, chunk: u64, buffer: &mut [u8]) -> Result<(), Problem> {
@@ -62,7 +62,7 @@ pub const MMAP_REREAD: Probe = Probe {
 
 fn open_mmap_reread(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
     let file = write_file(options)?;
-    let system = file_system_of(&file)?;
+    let file_system = file_system_of(&file)?;
     let chunk_count = chunk_count(options);
     let bytes = chunk_count * CHUNK_BYTES as u64;
     let words_per_chunk = (CHUNK_BYTES / size_of::<Word>()) as u64;
@@ -76,7 +76,7 @@ fn open_mmap_reread(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
             Ok(())
         })
     });
-    Ok(probe.with_fact("file_system", system))
+    Ok(probe.with_fact("file_system", file_system))
 }
 
 fn mapped_sum(file: &File, bytes: usize) -> Result<u64, Problem> {

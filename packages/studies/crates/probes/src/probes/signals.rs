@@ -77,10 +77,10 @@ fn open_protection_fault(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
     let handler = step_over as *const () as libc::sighandler_t;
     Action::new(handler, libc::SA_SIGINFO).install(libc::SIGSEGV)?;
     Ok(OpenProbe::latency(move |count| {
-        let forbidden = mapping.start().as_ptr();
+        let address = mapping.start().as_ptr();
         let before = handled();
         let elapsed = timed(count, || {
-            write_forbidden(forbidden);
+            write_forbidden(address);
             Ok(())
         })?;
         check_handled(count, before)?;

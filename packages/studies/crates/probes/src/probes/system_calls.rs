@@ -151,7 +151,7 @@ pub const STAT: Probe = Probe {
 };
 
 fn open_stat(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
-    let system = check_readable()?;
+    let file_system = check_readable()?;
     let expected = inode_number()?;
     Ok(OpenProbe::latency(move |count| {
         timed(count, || {
@@ -162,7 +162,7 @@ fn open_stat(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
             Ok(())
         })
     })
-    .with_fact("file_system", system))
+    .with_fact("file_system", file_system))
 }
 
 #[inline]
@@ -183,7 +183,7 @@ pub const OPEN_CLOSE: Probe = Probe {
 };
 
 fn open_and_close(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
-    let system = check_readable()?;
+    let file_system = check_readable()?;
     Ok(OpenProbe::latency(move |count| {
         timed(count, || {
             // SAFETY: the path ends with a null byte.
@@ -193,7 +193,7 @@ fn open_and_close(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
             check_result("close", unsafe { libc::close(descriptor) }, 0)
         })
     })
-    .with_fact("file_system", system))
+    .with_fact("file_system", file_system))
 }
 
 /// A path of two components. It exists on nearly every Linux, and every user may read it.

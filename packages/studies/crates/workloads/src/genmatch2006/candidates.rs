@@ -5,6 +5,7 @@ use equipoise_random::Draws;
 
 use super::data::COVARIATES;
 
+/// Seed of the list of candidates.
 const SEED: u64 = 2006;
 /// Largest weight of `GenMatch` in 2006. Its weights were whole numbers from 1.
 const MAX_WEIGHT: f64 = 1000.0;
@@ -15,9 +16,9 @@ pub fn weights(candidates: u64, columns: usize) -> Vec<Vec<f64>> {
     let columns = columns as u64;
     (0..candidates)
         .map(|candidate| {
-            let numbers = candidate * columns..(candidate + 1) * columns;
-            let weight = |number| draws.within(number, 1.0..MAX_WEIGHT + 1.0).floor();
-            numbers.map(weight).collect()
+            let indices = candidate * columns..(candidate + 1) * columns;
+            let weight = |index| draws.within(index, 1.0..MAX_WEIGHT + 1.0).floor();
+            indices.map(weight).collect()
         })
         .collect()
 }

@@ -10,12 +10,17 @@ use equipoise_random::Draws;
 pub const COVARIATES: [&str; 10] = [
     "age", "educ", "black", "hisp", "married", "nodegr", "u74", "u75", "re75", "re74",
 ];
+/// Indices of the earnings of 1975 and 1974 in `COVARIATES`.
 pub const RE75: usize = 8;
 pub const RE74: usize = 9;
+/// Name of the column that is 1 for a treated row, else 0.
 const TREATMENT: &str = "treat";
+/// Number of treated rows in the experiment.
 const TREATED: usize = 185;
+/// Number of rows in the experiment.
 const ROWS: usize = 445;
 
+/// The table: the arm and the covariates of each row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Data {
     pub treated: Vec<bool>,
@@ -85,20 +90,21 @@ impl Data {
     /// Generates 445 rows with the arms of the experiment. Both arms have the same distributions of
     /// age, years of school and earnings.
     pub fn generate() -> Self {
-        let source = Draws::new(1986);
+        let draws = Draws::new(1986);
         let mut covariates = Vec::with_capacity(ROWS * COVARIATES.len());
         for row in 0..ROWS {
-            let draw = |column: u64| source.uniform(row as u64 * 16 + column);
+            // Each row has 16 draws; not all are used.
+            let draw = |index: u64| draws.uniform(row as u64 * 16 + index);
             let zero_or_one = |condition: bool| f64::from(u8::from(condition));
             let years = draw(1) * draw(2);
             let educ = (6.0 + 4.0 * draw(3) + 4.0 * draw(4)).floor();
             let black = draw(5) < 0.83;
             // Most people have no earnings, usually in both years; large earnings are rare.
-            let earnings = |share_of_zeros: f64, first: u64| {
-                if draw(first) < share_of_zeros {
+            let earnings = |share_of_zeros: f64, index: u64| {
+                if draw(index) < share_of_zeros {
                     0.0
                 } else {
-                    (200.0 + 24_000.0 * draw(first + 1) * draw(first + 2)).floor()
+                    (200.0 + 24_000.0 * draw(index + 1) * draw(index + 2)).floor()
                 }
             };
             let re74 = earnings(0.73, 8);

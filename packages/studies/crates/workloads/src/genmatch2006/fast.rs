@@ -5,6 +5,7 @@ use equipoise_matching::{Estimand, Matcher, Method, Metric, Pairs, Problem, Rule
 use super::data::{COVARIATES, Data};
 use super::matching::{Matching, TOLERANCE};
 
+/// The algorithm `fast`.
 pub struct Fast<'a>(pub &'a Data);
 
 impl Matching for Fast<'_> {

@@ -17,6 +17,7 @@ pub struct Balance<'a> {
     columns: Vec<Column>,
 }
 
+/// A column whose balance is tested.
 struct Column {
     values: Vec<f64>,
     /// Whether the column has at most two values, so that only the t test is used.
@@ -41,7 +42,7 @@ impl<'a> Balance<'a> {
 
     /// Returns the p-values of both tests of every column, in ascending order.
     pub fn p_values(&self, pairs: &Pairs) -> Vec<f64> {
-        let mut all = Vec::with_capacity(2 * self.columns.len());
+        let mut p_values = Vec::with_capacity(2 * self.columns.len());
         for column in &self.columns {
             let values = pairs.iter().map(|(query, matched, _)| {
                 let (query_value, matched_value) = (column.values[query], column.values[matched]);
@@ -53,15 +54,15 @@ impl<'a> Balance<'a> {
             });
             let (treated, controls): (Vec<f64>, Vec<f64>) = values.unzip();
             let t_test_p = paired_t(&treated, &controls, &pairs.weight);
-            all.push(t_test_p);
-            all.push(if column.is_dichotomous {
+            p_values.push(t_test_p);
+            p_values.push(if column.is_dichotomous {
                 t_test_p
             } else {
                 kolmogorov_smirnov(treated, controls)
             });
         }
-        all.sort_unstable_by(f64::total_cmp);
-        all
+        p_values.sort_unstable_by(f64::total_cmp);
+        p_values
     }
 }
 

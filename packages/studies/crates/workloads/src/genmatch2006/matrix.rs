@@ -1,4 +1,4 @@
-//! A matrix class in the style of 2005, for the algorithm `scythe`.
+//! A matrix class in the style of 2005, for `scythe`, the algorithm of that year.
 //!
 //! The class does unnecessary work on purpose (docs/reference/workloads.md). It computes every
 //! result into a scratch array and copies the array into the matrix. It passes every argument by
@@ -11,6 +11,7 @@
 
 use std::hint::black_box;
 
+/// A matrix, stored row by row.
 #[derive(Debug, PartialEq)]
 pub struct Matrix {
     rows: usize,
@@ -78,6 +79,7 @@ impl Matrix {
     }
 }
 
+/// Returns a column of ones.
 pub fn ones(rows: usize) -> Matrix {
     Matrix::filled(rows, 1, |_, _| 1.0)
 }
@@ -86,6 +88,7 @@ pub fn row_of(matrix: Matrix, row: usize) -> Matrix {
     Matrix::filled(1, matrix.columns, |_, column| matrix.at(row, column))
 }
 
+/// Returns the matrix product.
 pub fn product(left: Matrix, right: Matrix) -> Matrix {
     assert_eq!(left.columns, right.rows, "inner sizes");
     Matrix::filled(left.rows, right.columns, |row, column| {
@@ -105,6 +108,7 @@ pub fn sum(left: Matrix, right: Matrix) -> Matrix {
     by_element(&left, &right, |left, right| left + right)
 }
 
+/// Returns the product, element by element.
 pub fn multiplied(left: Matrix, right: Matrix) -> Matrix {
     by_element(&left, &right, |left, right| left * right)
 }
@@ -126,6 +130,7 @@ pub fn transposed(matrix: Matrix) -> Matrix {
     })
 }
 
+/// Returns a column with the sum of each column of the matrix.
 pub fn column_sums(matrix: Matrix) -> Matrix {
     Matrix::filled(matrix.columns, 1, |column, _| {
         let mut sum = 0.0;
@@ -166,6 +171,7 @@ pub fn reordered(column: Matrix, order: &[usize]) -> Matrix {
     Matrix::filled(order.len(), 1, |row, _| column.at(order[row], 0))
 }
 
+/// Returns the running sums of the column.
 pub fn cumulated(column: Matrix) -> Matrix {
     let mut scratch = Vec::with_capacity(column.rows);
     let mut sum = 0.0;

@@ -9,6 +9,7 @@ use super::matching::{Matching, standardised};
 use super::matrix::Matrix;
 use super::selection::Selection;
 
+/// The algorithm `blas`.
 pub struct OneDgemm<'a> {
     data: &'a Data,
     blas: &'a Blas,
@@ -61,7 +62,7 @@ impl<'a> OneDgemm<'a> {
 
 impl Matching for OneDgemm<'_> {
     fn matches(&mut self, weights: &[f64]) -> Pairs {
-        // The Cholesky factor of a diagonal matrix.
+        // The Cholesky factor of the diagonal matrix of the weights has their roots.
         let roots: Vec<f64> = weights.iter().map(|weight| weight.sqrt()).collect();
         let factor = Matrix::diagonal(&roots);
         let mut selection = Selection::new(self.data);

@@ -12,6 +12,7 @@ use super::matrix::{
 };
 use super::selection::Selection;
 
+/// The algorithm `scythe`.
 pub struct Scythe<'a> {
     data: &'a Data,
     covariates: Matrix,
@@ -28,7 +29,7 @@ impl<'a> Scythe<'a> {
 
 impl Matching for Scythe<'_> {
     fn matches(&mut self, weights: &[f64]) -> Pairs {
-        // The Cholesky factor of a diagonal matrix.
+        // The Cholesky factor of the diagonal matrix of the weights has their roots.
         let roots: Vec<f64> = weights.iter().map(|weight| weight.sqrt()).collect();
         let factor = Matrix::diagonal(&roots);
         let mut selection = Selection::new(self.data);

@@ -2,7 +2,7 @@
 //! and copies of growing results make this slow.
 //!
 //! For every unit the loop allocates 25 columns as long as the data or as one arm. The distances of
-//! the first algorithm allocate 3 more.
+//! `scythe` allocate 3 more.
 
 use equipoise_matching::Pairs;
 

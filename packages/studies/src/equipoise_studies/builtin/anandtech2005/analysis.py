@@ -83,6 +83,7 @@ COLUMNS = tuple(column for table in TABLES for column in table.columns)
 THIS_HOST = "this host"
 PLACEMENTS = {"same_cpu": "same CPU", "across_cpus": "across CPUs"}
 PLACEMENT_FIELD = "{placement}"
+"""Part of a row's name that is replaced by a placement."""
 
 
 def findings(data: StudyData) -> Findings:
@@ -94,7 +95,7 @@ def findings(data: StudyData) -> Findings:
         return Findings()
     tables = (_published_table(data, table) for table in TABLES)
     paragraphs = (
-        *(_quickest_sentence(data, table) for table in TABLES),
+        *(_fastest_sentence(data, table) for table in TABLES),
         _systems_sentence(),
         _placement_sentence(data),
         _thread_sentence(data),
@@ -153,8 +154,8 @@ def _cell(data: StudyData, column: Column, placement: str) -> str:
 
 def _megahertz(data: StudyData) -> str:
     """Return the clock rate during the trials, which many virtual machines do not report."""
-    covariates = (row.covariates.get("frequency_hz") for row in data.document.trials)
-    known = [value for value in covariates if value is not None]
+    frequencies = (row.covariates.get("frequency_hz") for row in data.document.trials)
+    known = [value for value in frequencies if value is not None]
     return f"{statistics.median(known) / 1e6:.0f}" if known else UNKNOWN
 
 
@@ -187,7 +188,7 @@ def _thread_table(data: StudyData) -> FindingTable:
 
 
 def _answer(data: StudyData) -> str:
-    ratios = [ratio for table in TABLES for ratio in _over_quickest(data, table).values()]
+    ratios = [ratio for table in TABLES for ratio in _over_fastest(data, table).values()]
     if not ratios:
         return ""
     return (
@@ -196,7 +197,7 @@ def _answer(data: StudyData) -> str:
     )
 
 
-def _over_quickest(data: StudyData, table: Table) -> dict[str, float]:
+def _over_fastest(data: StudyData, table: Table) -> dict[str, float]:
     """Return the ratio of this host's time to the shortest time of the four machines, by column."""
     return {
         column.heading: value / min(column.microseconds)
@@ -205,17 +206,17 @@ def _over_quickest(data: StudyData, table: Table) -> dict[str, float]:
     }
 
 
-def _quickest_sentence(data: StudyData, table: Table) -> str:
-    ratios = _over_quickest(data, table)
+def _fastest_sentence(data: StudyData, table: Table) -> str:
+    ratios = _over_fastest(data, table)
     if not ratios:
         return ""
-    quicker = sum(ratio < 1.0 for ratio in ratios.values())
+    faster_count = sum(ratio < 1.0 for ratio in ratios.values())
     lowest, highest = min(ratios, key=ratios.__getitem__), max(ratios, key=ratios.__getitem__)
     where = ", on the same CPU" if any(map(_has_placements, table.columns)) else ""
     largest = f", {highest} ×{number_text(ratios[highest])}" if highest != lowest else ""
     return (
-        f"{table.title.removesuffix(', µs')}{where}: in {quicker} of {len(ratios)} columns this "
-        f"host is faster than the fastest of the four; relative to it, {lowest} takes "
+        f"{table.title.removesuffix(', µs')}{where}: in {faster_count} of {len(ratios)} columns "
+        f"this host is faster than the fastest of the four; relative to it, {lowest} takes "
         f"×{number_text(ratios[lowest])}{largest}."
     )
 
@@ -225,13 +226,13 @@ def _systems_sentence() -> str:
         column.heading: column.microseconds[DARWIN] / column.microseconds[LINUX_ON_G5]
         for column in COLUMNS
     }
-    slower = sum(ratio > 1.0 for ratio in ratios.values())
+    slower_count = sum(ratio > 1.0 for ratio in ratios.values())
     mean = statistics.geometric_mean(ratios.values())
     highest = max(ratios, key=ratios.__getitem__)
     return (
-        f"On the two G5s, Darwin took longer than Linux in {slower} of {len(ratios)} columns, "
-        f"×{number_text(mean)} in the geometric mean and ×{number_text(ratios[highest])} for "
-        f"{highest}. The article blames the operating system for this. Only this system was "
+        f"On the two G5s, Darwin took longer than Linux in {slower_count} of {len(ratios)} "
+        f"columns, ×{number_text(mean)} in the geometric mean and ×{number_text(ratios[highest])} "
+        f"for {highest}. The article blames the operating system for this. Only this system was "
         "measured here."
     )
 

@@ -12,6 +12,7 @@ from equipoise_studies.ranking import Ranking
 from equipoise_studies.study_data import StudyData, factor_text, findings_of, number_text
 
 TIME = "work_s"
+"""Seconds of one product or inverse."""
 OTHER_FACTORS = ("huge_pages", "threads")
 """Factors besides the library, the task and the size."""
 BASE_LEVELS = {"threads": "one", "huge_pages": "off"}
@@ -33,8 +34,10 @@ def findings(data: StudyData) -> Findings:
         ranking = Ranking(
             at_largest, TIME, "task", factor="library", levels=libraries, plural="libraries"
         )
-        _, order = ranking.sentences()
-        paragraphs.append(f"At {largest} rows, without huge pages, on one thread: {order}")
+        _, order_paragraph = ranking.sentences()
+        paragraphs.append(
+            f"At {largest} rows, without huge pages, on one thread: {order_paragraph}"
+        )
     return findings_of(tables, paragraphs, _answer(data))
 
 

@@ -1,4 +1,8 @@
-"""Compare compilers in one memory layout and over layouts; show the variance of layouts."""
+"""Compare compilers in one memory layout and over layouts; show the variance of layouts.
+
+A kernel is a small computation, such as ``nbody``. A program has all kernels, compiled in one way,
+such as ``gcc_O2``.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +17,7 @@ from equipoise.stats.levels import Levels, variance_by_level
 from equipoise_studies.study_data import UNKNOWN, StudyData, factor_text, findings_of, ratio_text
 
 METRIC = "iteration_s"
+"""Seconds of an iteration of a kernel."""
 MIN_LAYOUTS = 3
 """Minimum number of layouts for an answer across layouts."""
 QUESTIONS = (
@@ -70,10 +75,10 @@ def findings(data: StudyData) -> Findings:
             "for layouts in general, in which each layout counts once.",
         ),
     )
-    different = sum(bool(answer.verdict) for answer in answers)
+    different_count = sum(bool(answer.verdict) for answer in answers)
     summary = (
-        f"Across layouts, {different} of {len(answers)} questions show a difference; the others "
-        "are within the effect of code placement."
+        f"Across layouts, {different_count} of {len(answers)} questions show a difference; the "
+        "others are within the effect of code placement."
     )
     tables = (table, _layouts(data))
     return findings_of(tables, _paragraphs(answers), summary if answers else "")
@@ -87,8 +92,8 @@ def over_layouts(
     With a baseline, the result is the mean log ratio to the baseline. Layouts with fewer than two
     trials are left out; ``None`` for fewer than ``MIN_LAYOUTS`` layouts.
     """
-    logs: list[float] = []
-    units: list[int] = []
+    log_values: list[float] = []
+    layout_numbers: list[int] = []
     for layout in data.levels("layout"):
         levels = {"kernel": kernel, "layout": layout}
         times = np.log(data.values(METRIC, program=program, **levels))
@@ -98,23 +103,25 @@ def over_layouts(
             # Every block runs every condition, so equal indices are of the same block.
             times = times[:count] - np.log(baseline_times[:count])
         if len(times) > 1:
-            logs.extend(times)
-            units.extend([int(layout)] * len(times))
-    if len(set(units)) < MIN_LAYOUTS:
+            log_values.extend(times)
+            layout_numbers.extend([int(layout)] * len(times))
+    if len(set(layout_numbers)) < MIN_LAYOUTS:
         return None
     seed = data.document.run.seed % 2**32
-    return variance_by_level(np.array(logs), [np.array(units)], ("layout", "trial"), seed=seed)
+    return variance_by_level(
+        np.array(log_values), [np.array(layout_numbers)], ("layout", "trial"), seed=seed
+    )
 
 
 def _answers(data: StudyData) -> Iterator[Answer]:
     programs = data.levels("program")
     for question, baseline, candidate in QUESTIONS:
         for kernel in data.levels("kernel") if {baseline, candidate} <= {*programs} else ():
-            levels = over_layouts(data, kernel, candidate, baseline)
-            if levels is not None:
+            by_level = over_layouts(data, kernel, candidate, baseline)
+            if by_level is not None:
                 first = {"kernel": kernel, "layout": data.levels("layout")[0]}
-                in_first = data.ratio(METRIC, "program", candidate, baseline, **first)
-                yield Answer(question, kernel, ratio_text(in_first, UNKNOWN), levels)
+                first_ratio = data.ratio(METRIC, "program", candidate, baseline, **first)
+                yield Answer(question, kernel, ratio_text(first_ratio, UNKNOWN), by_level)
 
 
 def _layouts(data: StudyData) -> FindingTable:

@@ -24,8 +24,11 @@ BASELINE = "glibc"
 P99 = "latency_p99_s"
 TRANSACTIONS = "transactions"
 CLOSED, OPEN = "closed", "open"
+"""Kinds of load, explained above."""
 _BARS = "▁▂▃▄▅▆▇█"
+"""Bars of a curve in a table, the lowest first."""
 _LATENCIES = ("latency_p50_s", "latency_p95_s", P99, "latency_max_s")
+"""Metrics of the table at a fixed rate, in the order of its columns."""
 _PER_TRANSACTION = {
     "server CPU": ("server_user_s", "server_sys_s"),
     "client CPU": ("client_user_s", "client_sys_s"),
@@ -120,11 +123,11 @@ def curve_of(data: StudyData, metric: str, levels: Levels) -> Curve | None:
 def _knee_of(data: StudyData, metric: str, levels: Levels, points: list[Point]) -> Knee | None:
     if len(points) < 2 or points[0].clients != 1:
         return None
-    clients = max(points, key=lambda point: point.median).clients
-    if clients == 1:
+    best_clients = max(points, key=lambda point: point.median).clients
+    if best_clients == 1:
         return Knee(1.0, (None, None), 1)
-    ratio = data.ratio(metric, THREADS, str(clients), "1", **levels)
-    return None if ratio is None else Knee(ratio.ratio, ratio.ratio_ci, clients)
+    ratio = data.ratio(metric, THREADS, str(best_clients), "1", **levels)
+    return None if ratio is None else Knee(ratio.ratio, ratio.ratio_ci, best_clients)
 
 
 def _knee_text(knee: Knee | None) -> str:
@@ -209,10 +212,10 @@ def _transaction_table(data: StudyData, title: str, curves: Sequence[Curve]) -> 
 def _per_transaction(data: StudyData, metrics: Sequence[str], levels: Levels) -> str:
     """Return the sum of the metrics for one transaction, as a median over trials."""
     transactions = data.values(TRANSACTIONS, **levels)
-    columns = [data.values(metric, **levels) for metric in metrics]
-    if not len(transactions) or any(len(column) != len(transactions) for column in columns):
+    summands = [data.values(metric, **levels) for metric in metrics]
+    if not len(transactions) or any(len(values) != len(transactions) for values in summands):
         return quantity_text(metrics[0], None)
-    typical = float(np.median(np.sum(columns, axis=0) / np.maximum(transactions, 1.0)))
+    typical = float(np.median(np.sum(summands, axis=0) / np.maximum(transactions, 1.0)))
     return quantity_text(metrics[0], typical)
 
 

@@ -27,6 +27,7 @@ OPEN_RATES_PER_S = {
 }
 """Transactions per second, well below the rate of any server in docs/evidence/validity.md."""
 PGBENCH_SCRIPTS = {"read_only": "select-only", "read_write": "simple-update"}
+"""Built-in scripts of pgbench, by the work that the clients request."""
 
 
 def mariadb_command(options: argparse.Namespace) -> list[str]:
@@ -96,6 +97,7 @@ CLIENTS: dict[str, Callable[[argparse.Namespace], None]] = {
     "mariadb": lambda options: sysbench.run(mariadb_command(options)),
     "postgresql": lambda options: pgbench.run(postgresql_command(options)),
 }
+"""Function that runs the client, by server."""
 
 
 def parse_options(arguments: Sequence[str]) -> argparse.Namespace:

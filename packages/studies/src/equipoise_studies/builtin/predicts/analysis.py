@@ -23,6 +23,7 @@ from equipoise_studies.study_data import StudyData, number_text, quantity_text
 SERVER = "throughput"
 """Level of the factor ``measured`` for the server; every other level is a primitive."""
 THROUGHPUT = "throughput_per_s"
+"""Metric of the server."""
 COSTS = ("latency_s", "work_s")
 """Metrics of the primitives: seconds of one operation. Each primitive reports one of them."""
 FACTORS = ("transport", "placement", "memory")

@@ -20,6 +20,7 @@ HOW_TO_READ = (
     "that change both."
 )
 MAX_CHARTS = 3
+"""Maximum number of charts, one for each primitive."""
 
 
 def figures(data: StudyData) -> Iterator[Figure]:

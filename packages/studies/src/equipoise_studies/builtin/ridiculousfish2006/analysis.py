@@ -28,6 +28,7 @@ from equipoise_studies.study_data import (
 PROGRAM = "genmatch2006"
 """Level of the factor ``block`` for the article's program; all other levels are sizes."""
 TIME = "work_s"
+"""Seconds of one search, or of one malloc and free."""
 BASELINE = "glibc"
 SYSTEMS = (
     ("glibc_15k", "OS X, its own malloc", "24 s"),
@@ -84,8 +85,9 @@ def kernel_sizes(data: StudyData) -> dict[str, float | None]:
             for metric in ("searched_to_bytes", "kernel_from_bytes")
         )
         if searched_sizes:
-            is_typical = 2 * len(found_sizes) > len(searched_sizes)
-            by_allocator[allocator] = float(np.median(found_sizes)) if is_typical else None
+            is_found_by_most = 2 * len(found_sizes) > len(searched_sizes)
+            typical = float(np.median(found_sizes)) if is_found_by_most else None
+            by_allocator[allocator] = typical
     return by_allocator
 
 

@@ -41,7 +41,7 @@ def block_chart(cost: Cost, rows: Rows, kernel_sizes: Mapping[str, float | None]
     drawable = [row for row in rows if row["value"] > 0 or cost.scale != "log"]
     smallest = min((abs(row["value"]) for row in drawable), default=1.0)
     divisor, unit = unit_of(cost.metric, smallest)
-    names = list(dict.fromkeys(str(row["condition"]) for row in rows))
+    allocators = list(dict.fromkeys(str(row["condition"]) for row in rows))
     sizes = sorted({row["size"] for row in rows})
     x = alt.X(
         "size:Q",
@@ -64,15 +64,15 @@ def block_chart(cost: Cost, rows: Rows, kernel_sizes: Mapping[str, float | None]
     rules = [
         {"size": size, "condition": allocator}
         for allocator, size in kernel_sizes.items()
-        if size is not None and allocator in names and sizes[0] <= size <= sizes[-1]
+        if size is not None and allocator in allocators and sizes[0] <= size <= sizes[-1]
     ]
     dashes = chart_of(rules).mark_rule(strokeDash=[4, 4], opacity=0.6)
     scaled = [{**row, "value": row["value"] / divisor} for row in drawable]
     tooltip = ["condition:N", "size:Q", "value:Q"]
     return frame(
         [
-            dashes.encode(x=x, color=condition_color(names)),
-            *lines(scaled, x, y, names, tooltip=tooltip),
+            dashes.encode(x=x, color=condition_color(allocators)),
+            *lines(scaled, x, y, allocators, tooltip=tooltip),
         ],
         title=f"{cost.name.capitalize()} by block size",
         description=f"Median {cost.name} of a malloc and free by the size of the block.",

@@ -1,7 +1,7 @@
 """The table and Figure 1 of Sekhon (2006), with the published numbers and ours.
 
-The article compares a matching program under three operating systems. Here the allocators of these
-systems replace them. With the *15 KB policy* of Mac OS X, malloc goes to the kernel from 15 KB on.
+The article compares a matching program under three operating systems. On this host, allocators
+represent the systems. With the *15 KB policy* of Mac OS X, malloc goes to the kernel from 15 KB on.
 The old algorithm and the BLAS algorithm are two releases of the program (page.md).
 """
 
@@ -63,9 +63,11 @@ P_VALUES: Mapping[tuple[str, ...], str] = {
 SEARCH, BEST = "search_s", "best_search_s"
 """Metrics: seconds of each search of a trial, and of the fastest search."""
 DEFAULT, FROM_15K, LEA = "glibc", "glibc_15k", "dlmalloc"
+"""Allocators: the default, the 15 KB policy, Doug Lea's malloc."""
 OLD, NEW = "scythe", "blas"
-"""Algorithms. The constants above are allocators: the default, the 15 KB policy, Doug Lea's."""
+"""Algorithms."""
 MIN_RATIO_FAR_SLOWER = 1.5
+"""Minimum ratio of an algorithm that is far slower."""
 MAX_RATIO_WITHOUT_GAP = 1.05
 """Maximum ratio without a gap; the article saw no real gap in 4.6 s against 4.4 s."""
 MEASURED, PUBLISHED = "here", "published in 2006"
@@ -165,11 +167,11 @@ def _old_algorithm_is_slow(data: StudyData) -> Iterator[str]:
             f"with Doug Lea's malloc 10 s). {verdict} here: over Doug Lea's malloc, glibc with the "
             f"15 KB policy takes {_join_ratios(ratios)}; {_certainties(ratios)}."
         )
-    default = _ratios(data, OLD, DEFAULT, LEA)
-    if default:
+    default_ratios = _ratios(data, OLD, DEFAULT, LEA)
+    if default_ratios:
         yield (
             "Not in the article: with the old algorithm, over Doug Lea's malloc, today's default "
-            f"glibc takes {_join_ratios(default)}."
+            f"glibc takes {_join_ratios(default_ratios)}."
         )
 
 
@@ -199,10 +201,10 @@ def _gap_vanishes(data: StudyData) -> Iterator[str]:
     for algorithm in (NEW, OLD):
         gaps = _ratios(data, algorithm, FROM_15K, DEFAULT)
         remainders = _ratios(data, algorithm, LEA, DEFAULT)
-        largest = next((rows for rows in reversed(gaps) if rows in remainders), None)
-        if largest is None:
+        largest_rows = next((rows for rows in reversed(gaps) if rows in remainders), None)
+        if largest_rows is None:
             continue
-        gap, remainder = gaps[largest], remainders[largest]
+        gap, remainder = gaps[largest_rows], remainders[largest_rows]
         verdict = (
             _verdict_on(remainder.ratio <= MAX_RATIO_WITHOUT_GAP)
             if gap.ratio > MAX_RATIO_WITHOUT_GAP
@@ -210,8 +212,8 @@ def _gap_vanishes(data: StudyData) -> Iterator[str]:
         )
         yield (
             f"Claim: the gap vanishes with Doug Lea's malloc. {verdict} here with the algorithm "
-            f"{algorithm} at {largest} rows: over the default, {gap.text()} with the 15 KB policy "
-            f"({_certainty(gap)}) and {remainder.text()} with Doug Lea's malloc "
+            f"{algorithm} at {largest_rows} rows: over the default, {gap.text()} with the 15 KB "
+            f"policy ({_certainty(gap)}) and {remainder.text()} with Doug Lea's malloc "
             f"({_certainty(remainder)}); published with BLAS at 5340 rows: about +50 % and 0 %."
         )
 

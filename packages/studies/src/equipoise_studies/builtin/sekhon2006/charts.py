@@ -29,6 +29,7 @@ HOW_TO_READ_RATIOS = (
 )
 _NOTE = "filled: here; hollow diamonds: published in 2006, on 2006 hardware"
 _DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])
+"""Dashes of the lines of the algorithms: lengths of strokes and gaps, in pixels."""
 
 
 def figures(data: StudyData) -> Iterator[Figure]:

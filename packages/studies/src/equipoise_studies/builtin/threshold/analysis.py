@@ -23,7 +23,9 @@ from equipoise_studies.study_data import (
 )
 
 TIME, PEAK, RETAINED = "work_s", "peak_bytes", "retained_bytes"
+"""Metrics: seconds of the work, largest memory, memory after everything was freed."""
 DEFAULT = "default"
+"""Level of the factor ``threshold`` without a setting."""
 
 
 class Point(Struct, frozen=True):
@@ -34,6 +36,7 @@ class Point(Struct, frozen=True):
     peak_bytes: float
     retained_bytes: float | None
     on_front: bool = False
+    """Whether no other threshold beats this one."""
 
 
 PointsByWorkload = Mapping[str, tuple[Point, ...]]

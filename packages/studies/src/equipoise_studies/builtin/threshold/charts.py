@@ -31,16 +31,16 @@ def figures(data: StudyData) -> Iterator[Figure]:
 
 def front_chart(work: str, points: Sequence[Point]) -> alt.LayerChart:
     """Draw the median time and the median peak memory of each threshold on one workload."""
-    time_divisor, time_unit = unit_of("work_s", min(median.time_s for median in points))
-    peak_divisor, peak_unit = unit_of("peak_bytes", min(median.peak_bytes for median in points))
+    time_divisor, time_unit = unit_of("work_s", min(medians.time_s for medians in points))
+    peak_divisor, peak_unit = unit_of("peak_bytes", min(medians.peak_bytes for medians in points))
     rows = [
         {
-            "threshold": threshold_text(median.threshold),
-            "peak": median.peak_bytes / peak_divisor,
-            "time": median.time_s / time_divisor,
-            "front": median.on_front,
+            "threshold": threshold_text(medians.threshold),
+            "peak": medians.peak_bytes / peak_divisor,
+            "time": medians.time_s / time_divisor,
+            "front": medians.on_front,
         }
-        for median in points
+        for medians in points
     ]
     x_title = f"peak memory, in {peak_unit} (logarithmic scale)"
     x = log_x("peak:Q", x_title, 30, format="~r", tickCount=6)
@@ -52,12 +52,12 @@ def front_chart(work: str, points: Sequence[Point]) -> alt.LayerChart:
     )
     front = [row for row in rows if row["front"]]
     beaten = [row for row in rows if not row["front"]]
-    step = alt.MarkDef("line", strokeWidth=2, color=color_of(0), interpolate="step-after")
+    step_line = alt.MarkDef("line", strokeWidth=2, color=color_of(0), interpolate="step-after")
     hollow = alt.MarkDef("point", filled=False, size=70, color=color_of(5))
     tooltip = ["threshold:N", "peak:Q", "time:Q"]
     return frame(
         [
-            layer(front, step, x=x, y=y, order=alt.Order("peak:Q")),
+            layer(front, step_line, x=x, y=y, order=alt.Order("peak:Q")),
             layer(front, point(80, color=color_of(0)), x=x, y=y, tooltip=tooltip),
             layer(beaten, hollow, x=x, y=y, tooltip=tooltip),
             *point_labels(rows, x, y, "threshold:N"),

@@ -15,6 +15,7 @@ from equipoise.stats.arrays import FloatArray, shared_ranks
 from equipoise_studies.study_data import UNKNOWN, StudyData, findings_of, number_text, quantity_text
 
 TIME, STEPS, WALL = "search_s", "steps", "wall_s"
+"""Metrics: seconds of the searches, visited entries or words, seconds of the whole process."""
 MIN_RUNS = 10
 """Minimum number of runs of a program in the result."""
 TENTHS = 10
@@ -22,10 +23,12 @@ TENTHS = 10
 WALK = {"program": "hashwalk", "algorithm": "linear"}
 LINEAR = {"program": "wordsearch", "algorithm": "linear"}
 BINARY = {"program": "wordsearch", "algorithm": "binary"}
+"""Levels of the three conditions."""
 PROGRAMS = (("hashwalk", WALK), ("wordsearch, linear", LINEAR), ("wordsearch, binary", BINARY))
 """Name of each program, with the levels of its condition."""
 
 Rows = Iterator[tuple[str, ...]]
+"""Rows of a table, as texts."""
 
 
 def findings(data: StudyData) -> Findings:

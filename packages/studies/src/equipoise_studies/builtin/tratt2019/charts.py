@@ -21,6 +21,7 @@ HOW_TO_READ_HISTOGRAM = (
 )
 HOW_TO_READ_STEPS = "One point for each run: its steps and its time."
 BINS = 40
+"""Number of bars of a histogram."""
 MAX_POINTS = 2000
 """Maximum number of points in a chart, one for each run."""
 
@@ -86,10 +87,10 @@ def histogram(name: str, values: FloatArray) -> alt.LayerChart:
 def by_steps(name: str, steps: FloatArray, values: FloatArray) -> alt.LayerChart:
     """Draw seconds by steps; both arrays have shape (n,)."""
     divisor, unit = unit_of("search_s", float(np.median(values)))
-    step = max(1, -(-len(values) // MAX_POINTS))
+    stride = max(1, -(-len(values) // MAX_POINTS))
     rows = [
         {"steps": rounded(float(count)), "time": rounded(float(time / divisor))}
-        for count, time in zip(steps[::step], values[::step], strict=True)
+        for count, time in zip(steps[::stride], values[::stride], strict=True)
     ]
     marks = point(12, opacity=0.5, color=color_of(0))
     x = alt.X("steps:Q", title="steps", axis=alt.Axis(format="~s"))
@@ -97,7 +98,7 @@ def by_steps(name: str, steps: FloatArray, values: FloatArray) -> alt.LayerChart
     return frame(
         [layer(rows, marks, x=x, y=y)],
         title=f"{name}: time by steps",
-        notes=[f"one run in {step} is drawn"] if step > 1 else [],
+        notes=[f"one run in {stride} is drawn"] if stride > 1 else [],
         description=f"Scatter plot of search time by number of steps of {name}.",
         height=260,
     )

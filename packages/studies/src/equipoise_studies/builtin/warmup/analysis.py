@@ -1,4 +1,8 @@
-"""Classify the warm-up of every runtime on every kernel."""
+"""Classify the warm-up of every runtime on every kernel.
+
+A kernel is a small program, such as ``nbody``. The class of a runtime on a kernel says how the
+times of successive iterations change: ``flat``, ``warm-up``, ``slowdown`` and others.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,7 @@ from equipoise.model.result import Findings, FindingTable
 from equipoise_studies.study_data import UNKNOWN, StudyData, findings_of, number_text, quantity_text
 
 METRIC = "iteration_s"
+"""Seconds of an iteration."""
 
 
 def findings(data: StudyData) -> Findings:
@@ -29,8 +34,8 @@ def findings(data: StudyData) -> Findings:
     for runtime, kernel, class_name, *_ in table.rows:
         by_class.setdefault(class_name, []).append(f"{runtime} on {kernel}")
     counts = Counter({class_name: len(names) for class_name, names in by_class.items()})
-    listed = ", ".join(f"{count} {class_name}" for class_name, count in counts.most_common())
-    answer = f"{len(table.rows)} pairs of runtime and kernel: {listed}." if listed else ""
+    counts_text = ", ".join(f"{count} {class_name}" for class_name, count in counts.most_common())
+    answer = f"{len(table.rows)} pairs of runtime and kernel: {counts_text}." if counts_text else ""
     return findings_of(
         (table,),
         (f"{class_name}: {', '.join(names)}." for class_name, names in by_class.items()),
@@ -40,25 +45,27 @@ def findings(data: StudyData) -> Findings:
 
 def _rows(data: StudyData) -> Iterator[tuple[str, ...]]:
     for condition in data.document.conditions:
-        shape = condition.iterations.get(METRIC)
-        if shape is None or shape.kind is None:
+        iterations = condition.iterations.get(METRIC)
+        if iterations is None or iterations.kind is None:
             continue
-        firsts = [
+        first_times = [
             row.iterations[METRIC][0]
             for row in data.document.trials
             if row.analysed and row.condition == condition.name and row.iterations.get(METRIC)
         ]
-        first = float(np.median(firsts))
-        starts = [trial.steady_from for trial in shape.trials if trial.steady_from is not None]
-        steady_times = [trial.steady for trial in shape.trials if trial.steady is not None]
-        steady = float(np.mean(steady_times)) if shape.has_steady_state else None
+        first_time = float(np.median(first_times))
+        steady_starts = [
+            trial.steady_from for trial in iterations.trials if trial.steady_from is not None
+        ]
+        steady_times = [trial.steady for trial in iterations.trials if trial.steady is not None]
+        steady_time = float(np.mean(steady_times)) if iterations.has_steady_state else None
         yield (
             condition.levels["runtime"],
             condition.levels["kernel"],
-            shape.kind,
-            f"{int(np.median(starts)) + 1}" if starts else UNKNOWN,
-            quantity_text(METRIC, first),
-            quantity_text(METRIC, steady),
-            UNKNOWN if steady is None else number_text(first / steady),
-            shape.summary,
+            iterations.kind,
+            f"{int(np.median(steady_starts)) + 1}" if steady_starts else UNKNOWN,
+            quantity_text(METRIC, first_time),
+            quantity_text(METRIC, steady_time),
+            UNKNOWN if steady_time is None else number_text(first_time / steady_time),
+            iterations.summary,
         )
