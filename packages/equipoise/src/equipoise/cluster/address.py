@@ -20,6 +20,7 @@ from equipoise.model.errors import UnusableInput
 from equipoise.shared.spelling import option
 
 ADDRESS_FORMATS = "tcp://HOST:PORT, tls://HOST:PORT, ssh:FILE or local:N"
+"""Formats of ``--cluster``, for hints."""
 SCHEDULER_FORMAT = "tcp://HOST:PORT"
 _SCHEDULER_PATTERN = re.compile(
     r"(?P<scheme>tcp|tls)://"
@@ -118,7 +119,7 @@ def resolve(host: str) -> tuple[str, ...]:
         entries = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
         return ()
-    return tuple(dict.fromkeys(str(entry[4][0]) for entry in entries))
+    return tuple(dict.fromkeys(str(socket_address[0]) for *_, socket_address in entries))
 
 
 def refuse_unprotected(address: SchedulerAddress, resolver: Resolver = resolve) -> None:
@@ -137,10 +138,12 @@ def refuse_unprotected(address: SchedulerAddress, resolver: Resolver = resolve) 
         )
     public_ips = [ip for ip in addresses if not is_private_address(ip)]
     if public_ips:
-        resolved = "" if address.host in public_ips else f" ({address.host} is {public_ips[0]})"
+        resolved_text = (
+            "" if address.host in public_ips else f" ({address.host} is {public_ips[0]})"
+        )
         raise UnusableInput(
             f"the connection to {address.text} is unprotected: it would leave the private network "
-            f"without encryption{resolved}, and anybody on the path could run code as you",
+            f"without encryption{resolved_text}, and anybody on the path could run code as you",
             hint=f"use tls:// with {option('tls_ca')}, {option('tls_cert')} and "
             f"{option('tls_key')}, or add {option('insecure')}",
         )

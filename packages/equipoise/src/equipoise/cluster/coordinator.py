@@ -58,6 +58,7 @@ HostState = Literal["starting", "waiting", "measuring", "no answer", "ended", "f
 """``waiting``: the host waits for its measurement lock; ``missing``: the coordinator gave up the
 host, because no answer or no new record came for too long."""
 END_STATES: frozenset[HostState] = frozenset({"ended", "failed", "missing"})
+"""States in which the coordinator no longer follows a host."""
 
 
 class HostProgress(Struct, frozen=True):

@@ -49,8 +49,10 @@ _MAX_SHIPMENTS = 2
 _KERNEL_FOLDERS = ("/proc/", "/sys/", "/dev/")
 """Folders whose files the kernel makes; their files are not compared."""
 _SHELL_CHARACTERS = re.compile(r"[|&;<>()$`*?\[\]{}~!#\n]")
+"""Characters with a meaning for a shell; a line without them is one command."""
 _SHELL_SEPARATORS = re.compile(r"[\s;&|<>()='\"`]+")
 _MAX_DIFFERENCES = 3
+"""Maximum number of different files that an error names."""
 
 
 class HostComparison(Struct, frozen=True):
@@ -248,8 +250,8 @@ def files_of(
     """Return the programs and inputs of a plan that must be the same on every host.
 
     These are programs, interpreters of scripts, the file for standard input, and files that an
-    argument, a variable or a library names. A hook is included if its line has no shell syntax. Of
-    a build line, files in the working folder are included. Folders are not included.
+    argument, a variable or a library names. A hook is included if its line has no shell syntax. A
+    file that a build line names is included if it is in the working folder.
 
     ``plan`` has paths of this machine. ``builds`` are folders in which this machine built the
     levels of a study, and ``build_lines`` are the shell lines of these builds.

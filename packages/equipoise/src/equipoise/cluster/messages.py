@@ -34,6 +34,7 @@ class File(Struct, frozen=True):
     digest: str | None
     """BLAKE2b of the content, 32 hexadecimal digits; ``None`` if the host has no such file."""
     mode: int = 0o644
+    """Permissions of the file."""
     is_program: bool = False
 
 

@@ -186,6 +186,7 @@ class _StrataQueue:
         self._losses: Counter[int] = Counter()
         """Number of workers that were lost with a stratum, by the index of the stratum."""
         self._first_problem: tuple[int, UnusableInput] | None = None
+        """Index of the first stratum that cannot be analysed, and the error."""
 
     def outcomes(self) -> list[StratumOutcome]:
         """Return the outcomes in the order of the strata."""
@@ -197,7 +198,8 @@ class _StrataQueue:
         finally:
             self._workers.forget(task for _, task in self._tasks.values())
         if self._first_problem is not None:
-            raise self._first_problem[1]
+            _, problem = self._first_problem
+            raise problem
         return [self._outcome_by_index[index] for index in range(len(self._names))]
 
     def _start(self, threads_by_worker: Mapping[str, int]) -> None:

@@ -170,14 +170,14 @@ class RatioAxis(Struct, frozen=True):
         ``subject`` names the ratio in the title.
         """
         scale_type: Literal["linear", "log"] = "linear" if self.in_percent else "log"
-        equal = self.coordinate(1.0)
+        at_one = self.coordinate(1.0)
         # On a horizontal axis, a label in two lines needs less width.
-        label = f"['{equal:g}', 'equal']" if channel_type is alt.X else f"'equal  {equal:g}'"
+        label = f"['{at_one:g}', 'equal']" if channel_type is alt.X else f"'equal  {at_one:g}'"
         axis = alt.Axis(
             format="+~r" if self.in_percent else "~r",
             tickCount=6,
             values=alt.Undefined if self.in_percent else list(self._ticks()),
-            labelExpr=f"datum.value == {equal:g} ? {label} : datum.label",
+            labelExpr=f"datum.value == {at_one:g} ? {label} : datum.label",
         )
         unit = "change, in %" if self.in_percent else "times it (logarithmic)"
         scale = plain_scale(self.coordinate(self.low), self.coordinate(self.high), kind=scale_type)

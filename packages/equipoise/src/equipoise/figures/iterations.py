@@ -34,12 +34,15 @@ HEIGHT = 260
 MAX_POINTS = 200
 """Maximum number of points of a line; with more iterations, a point is a median of several."""
 MAX_TRIALS = 10
+"""Maximum number of trials that the chart draws."""
 _MAX_LINEAR_RATIO = 3.0
 """Maximum ratio of the largest to the smallest value on a linear axis."""
 _MARGIN_SHARE = 0.05
 
 
 class _Trial(Struct, frozen=True):
+    """An analysed trial with the values of its iterations."""
+
     block: int
     values: Sequence[float]
     shape: TrialIterations | None

@@ -29,7 +29,9 @@ _MAX_RANGES_BEYOND = 1.5
 """Maximum distance from an outer percentile to an end of the axis. The unit is the distance between
 the two outer percentiles."""
 _MARGIN_SHARE = 0.07
+"""Empty space at each end of an axis, as a share of the drawn range."""
 _DIGITS = 6
+"""Number of significant digits of a drawn number."""
 _MAX_TICKS = 9
 _MIN_DECADE_FACTOR = 4.0
 """Minimum ratio of the ends of an axis with `_DECADE_LABELS`; else labels are evenly spaced."""
@@ -140,8 +142,8 @@ def log_ticks(low: float, high: float) -> list[float]:
     if high < _MIN_DECADE_FACTOR * low:
         return _even_ticks(low, high)
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    for steps in _DECADE_LABELS:
-        candidates = [rounded(step * 10.0**power) for power in powers for step in steps]
+    for multiples in _DECADE_LABELS:
+        candidates = [rounded(number * 10.0**power) for power in powers for number in multiples]
         ticks = [tick for tick in candidates if low <= tick <= high]
         if len(ticks) <= _MAX_TICKS:
             return ticks
@@ -151,8 +153,8 @@ def log_ticks(low: float, high: float) -> list[float]:
 
 
 def _even_ticks(low: float, high: float) -> list[float]:
-    power = 10.0 ** math.floor(math.log10((high - low) / _MAX_TICKS))
-    widths = (step * power for step in (1, 2, 5, 10, 20))
+    magnitude = 10.0 ** math.floor(math.log10((high - low) / _MAX_TICKS))
+    widths = (multiple * magnitude for multiple in (1, 2, 5, 10, 20))
     width = next(width for width in widths if (high - low) / width < _MAX_TICKS)
     first_number, last_number = math.ceil(low / width), math.floor(high / width)
     return [rounded(number * width) for number in range(first_number, last_number + 1)]

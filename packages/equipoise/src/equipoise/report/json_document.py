@@ -144,7 +144,7 @@ def schema(document_class: type[msgspec.Struct] = ResultDocument) -> dict[str, A
 
 
 _LONG_NUMBER = re.compile(rb"\d{19}")
-"""Pattern in every text with an integer of more than 64 bits, and in some other texts."""
+"""Pattern that is in every text with an integer of more than 64 bits, but also in other texts."""
 
 
 def _has_huge_integer(part: Any) -> bool:
@@ -162,7 +162,7 @@ def _has_huge_integer(part: Any) -> bool:
 
 
 _LARGE_EXPONENT = re.compile(rb"[eE]\+?\d{3}|\d{100}")
-"""Pattern in every text with a number above `MAX_MEASURED_VALUE`, and in some other texts."""
+"""Pattern that is in every text with a number above `MAX_MEASURED_VALUE`, also in other texts."""
 
 
 def _measured_parts(document: dict[str, Any], measured_below: Mapping[str, str]) -> Iterator[Any]:

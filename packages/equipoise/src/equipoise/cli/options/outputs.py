@@ -165,7 +165,7 @@ class OutputOptions(Struct, frozen=True):
     reference_result: ResultDocument | None = None
     """Content of ``against_file``, a result to compare with; `checked` sets it."""
     allowed: tuple[str, ...] | None = None
-    """Facts that may differ between two environments; ``None`` allows all differences."""
+    """Facts that may differ between two environments; without ``--allow``, all facts may."""
     why: bool = False
     tests_causes: bool = True
     """Whether to test the suggested causes."""

@@ -329,8 +329,8 @@ def _effect_numbers(
 
 def _balance_numbers(balance: Balance) -> Iterator[NumberRow]:
     for row in balance.rows():
-        name, when, *values = row.items()
-        yield {"kind": "covariate", "name": name[1], "when": when[1], **dict(values)}
+        (_, name), (_, when), *values = row.items()
+        yield {"kind": "covariate", "name": name, "when": when, **dict(values)}
 
 
 def _weight_numbers(search: GenMatchResult | None) -> Iterator[NumberRow]:
@@ -386,7 +386,7 @@ def _brief_observation_parts(result: ObservationResult, report: Report) -> Itera
         (strata,) = (table_of(table) for table in report.tables if table.title == STRATUM)
         yield replace(strata, max_rows=_MAX_BRIEF_ROWS, forms=BRIEF)
     placebos = tuple((f"placebo {placebo.kind}", placebo.summary) for placebo in result.placebos)
-    row_counts = tuple(fact for fact in report.facts if fact[0] == ROWS)
+    row_counts = tuple((name, text) for name, text in report.facts if name == ROWS)
     yield Facts((*row_counts, ("about", result.about), *placebos), forms=BRIEF)
 
 

@@ -64,6 +64,7 @@ if TYPE_CHECKING:
 MIN_FOLDED_LINES = 8
 """Minimum number of lines of a folded part of the environment."""
 _MAX_LISTED_NAMES = 3
+"""Maximum number of names in the joined name of equal entries."""
 _FIRST_FIGURES = frozenset({"distributions"})
 """Names of the figures directly below the answer."""
 _FIRST_FIGURES_OF_MANY = frozenset({"ratios"})
@@ -401,7 +402,7 @@ def _repetition(report: CampaignReport) -> Iterator[Part]:
         forms=PAGE,
     )
     environment = _flat_facts(document.environment)
-    main_facts = (fact for fact in environment if fact[0] in _MAIN_FACTS)
+    main_facts = ((name, text) for name, text in environment if name in _MAIN_FACTS)
     parts: tuple[Part, ...] = (
         Facts((*facts, *main_facts)),
         *([Command(command, "Again:")] if command else []),

@@ -82,8 +82,10 @@ _MIN_TAIL_RATIO = 2.0
 _MIN_AUTOCORRELATION = 0.3
 """Minimum correlation of neighbouring trials for a line on this correlation."""
 _MAX_STATES = 4
+"""Maximum number of states that a sentence names."""
 _MAX_LEVEL_ROWS = 12
 _MAX_ADVICE = 3
+"""Maximum number of rows whose advice a terminal shows."""
 
 
 def shape_section(document: ResultDocument, comparisons: Sequence[Comparison]) -> Section:
@@ -253,13 +255,23 @@ def variance_rows(document: ResultDocument) -> Iterator[VarianceRow]:
         summary = condition.metrics.get(metric)
         if summary is not None and summary.by_level is not None:
             yield VarianceRow(
-                condition.name, False, summary.by_level, format_value, format_interval
+                condition.name,
+                is_comparison=False,
+                by_level=summary.by_level,
+                format_value=format_value,
+                format_interval=format_interval,
             )
 
 
 def ratio_variance_row(name: str, by_level: VarianceByLevel) -> VarianceRow:
     """Return the row of a ratio in the table of variances."""
-    return VarianceRow(name, True, by_level, percent_change, interval_text)
+    return VarianceRow(
+        name,
+        is_comparison=True,
+        by_level=by_level,
+        format_value=percent_change,
+        format_interval=interval_text,
+    )
 
 
 def variance_parts(rows: Sequence[VarianceRow]) -> Iterator[Part]:

@@ -61,6 +61,7 @@ BARS = " ▁▂▃▄▅▆▇█"
 _ADJACENT_PARTS = ((Paragraph, Bullets, Facts), (Warnings,))
 """Groups of types of parts; no empty line separates two parts of one group."""
 _UNLIMITED_WIDTH = 10_000
+"""Width that every table fits."""
 _INDENT = 2
 _NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
 _PLACEHOLDER = "\ue000"
@@ -248,11 +249,11 @@ def _print_table(console: Console, table: Table) -> None:
         console.print(Text(visible(table.title), style="bold"))
     shown_count = table.max_rows or len(table.rows)
     rows = table.rows[:shown_count]
-    unlimited = console.options.update(max_width=_UNLIMITED_WIDTH)
+    unlimited_options = console.options.update(max_width=_UNLIMITED_WIDTH)
     # If no version of the table fits, print the last and narrowest version.
     for fitted_table in _fitted_tables(columns, rows):
         rich_table = _rich_table(fitted_table)
-        if console.measure(rich_table, options=unlimited).maximum <= console.width:
+        if console.measure(rich_table, options=unlimited_options).maximum <= console.width:
             break
     console.print(rich_table)
     if headings := [column.heading for column in columns if column not in fitted_table.columns]:
