@@ -31,6 +31,7 @@ from equipoise.model.errors import UnusableInput
 
 DEFAULT_SHELL = "/bin/sh"
 STYLES = ("auto", "basic", "full", "nocolor", "color", "none")
+"""Values of hyperfine's ``--style``."""
 TIME_UNITS = {
     "ns": ("ns", "nanosecond", "nanoseconds"),
     "µs": ("us", "µs", "microsecond", "microseconds"),
@@ -303,11 +304,11 @@ def _translate_metrics(value: str) -> str:
     """Return a value of hyperfine's ``--metrics`` as a value of our ``--metrics``."""
     if value.strip() in PRESETS:
         return ",".join(METRICS[name] for name in PRESETS[value.strip()])
-    names = []
+    own_names = []
     for metric in value.split(","):
         name, _, _ = metric.strip().partition(":")
-        names.append(METRICS[name] if name in METRICS else metric)
-    return ",".join(names)
+        own_names.append(METRICS[name] if name in METRICS else metric)
+    return ",".join(own_names)
 
 
 def _names_a_unit(value: str) -> bool:

@@ -100,8 +100,10 @@ class ObserveRequest(Struct, frozen=True, kw_only=True):
     """Options of the connection to a cluster of hosts; ``clusters`` has the address."""
     method: str
     difference: bool
+    """Whether to report a difference of outcomes instead of a ratio."""
     placebo_outcome: tuple[str, ...]
     placebo_period: tuple[str, str] | None
+    """Column and value of the rows from before the change."""
     mediators: tuple[str, ...]
     allow: tuple[str, ...]
     leave_others_out: bool
@@ -412,21 +414,21 @@ def _log_of_trials(records: Sequence[RunRecord], source: str) -> ObservedLog:
             f"{source}: no measured trial succeeded",
             hint="name another campaign; `equipoise show RUN` says why trials failed",
         )
-    names = dict.fromkeys(name for row in rows for name in row)
-    columns = {name: _column_array([row.get(name) for row in rows]) for name in names}
+    column_names = dict.fromkeys(name for row in rows for name in row)
+    columns = {name: _column_array([row.get(name) for row in rows]) for name in column_names}
     return ObservedLog(source, columns, dict(left_out), differences, "runs")
 
 
 def _environment_differences(records: Sequence[RunRecord]) -> ValuesByFact:
-    names = dict.fromkeys(
+    facts = dict.fromkeys(
         difference.name
         for record in records[1:]
         for difference in environment_differences(records[0].environment, record.environment)
     )
     environments = [dict(flat_facts(record.environment)) for record in records]
     return {
-        name: tuple(str(environment.get(name, "unknown")) for environment in environments)
-        for name in names
+        fact: tuple(str(environment.get(fact, "unknown")) for environment in environments)
+        for fact in facts
     }
 
 
