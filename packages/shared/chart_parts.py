@@ -14,6 +14,7 @@ from .theme import WIDTH, color_of, configuration, shape_of
 Rows = list[dict[str, Any]]
 """Data of a mark: values by the name of the field."""
 Position = TypeVar("Position", alt.X, alt.Y)
+"""Horizontal or vertical position of a mark."""
 LABEL_LIMIT = 220
 """Maximum width of a name of a row, in pixels."""
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

@@ -18,6 +18,7 @@ SHAPES = ("circle", "diamond", "square", "triangle-up", "cross", "triangle-down"
 """Shapes of the conditions, so that colour is never the only difference."""
 
 BACKGROUND: dict[Theme, str] = {"light": "#ffffff", "dark": "#14181d"}
+"""Colour behind a chart."""
 _TEXT: dict[Theme, str] = {"light": "#1b2026", "dark": "#e8ebee"}
 _MUTED: dict[Theme, str] = {"light": "#5b6570", "dark": "#a3acb6"}
 """Colour of titles and labels of axes."""

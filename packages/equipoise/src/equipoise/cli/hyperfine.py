@@ -30,6 +30,7 @@ from equipoise.design.limits import CampaignLimits
 from equipoise.model.errors import UnusableInput
 
 DEFAULT_SHELL = "/bin/sh"
+"""Shell of ``--shell default``."""
 STYLES = ("auto", "basic", "full", "nocolor", "color", "none")
 """Values of hyperfine's ``--style``."""
 TIME_UNITS = {
@@ -61,7 +62,9 @@ PRESETS = {
 }
 """Values of hyperfine's ``--metrics`` that stand for several metrics."""
 _SHELL_NAMES = frozenset({"sh", "bash", "dash", "fish", "ksh", "zsh", "default", "none"})
+"""Values of ``-S`` in hyperfine 1; here, ``-S`` has no value."""
 _INTERPRETER = re.compile(r"(python|pypy)[\d.]*|(ba|da|k|z|fi|c|tc)?sh")
+"""Name of a program that runs code after its own option ``-c``."""
 _IGNORED_EXITS_OPTION = "--ignored-exits"
 """Hidden option that takes the exit statuses of ``--ignore-failure=1,2``."""
 

@@ -29,6 +29,7 @@ from equipoise.shared.safe_text import as_unicode
 from equipoise.studies.catalogue import built_in_studies
 
 Row = tuple[str, ...]
+"""Cells of a row, or the headings of a list."""
 
 
 def _study_rows() -> Iterator[Row]:

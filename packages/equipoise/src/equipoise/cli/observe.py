@@ -76,13 +76,13 @@ def _split_clusters(
 ) -> ClusterValues:
     """Separate the columns from the address of a cluster of hosts."""
     addresses = [value for value in values if value.startswith(_ADDRESS_PREFIXES)]
-    columns = [value for value in values if not value.startswith(_ADDRESS_PREFIXES)]
-    if len(addresses) > 1 or len(columns) > 1:
+    column_lists = [value for value in values if not value.startswith(_ADDRESS_PREFIXES)]
+    if len(addresses) > 1 or len(column_lists) > 1:
         raise click.BadParameter(
             "give at most one value with columns (A,B) and one with an address.", context, option
         )
-    column_names = None if not columns else options.split_names(context, option, columns[0])
-    return ClusterValues(column_names, *addresses or (None,))
+    columns = None if not column_lists else options.split_names(context, option, column_lists[0])
+    return ClusterValues(columns, *addresses or (None,))
 
 
 class ObserveRequest(Struct, frozen=True, kw_only=True):

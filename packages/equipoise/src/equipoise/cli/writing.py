@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from equipoise.report.document import Document, Figures
 
 FIGURE_EXTENSIONS = ("html", "svg", "png")
+"""Formats in which each figure is written."""
 MAX_ID_LETTERS = 80
 """Maximum length of a run's id in the name of its folder."""
 ReportedCampaign = tuple[ResultDocument, RunRecord | None]

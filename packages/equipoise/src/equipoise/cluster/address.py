@@ -22,12 +22,14 @@ from equipoise.shared.spelling import option
 ADDRESS_FORMATS = "tcp://HOST:PORT, tls://HOST:PORT, ssh:FILE or local:N"
 """Formats of ``--cluster``, for hints."""
 SCHEDULER_FORMAT = "tcp://HOST:PORT"
+"""Format of the address of a scheduler, for hints."""
 _SCHEDULER_PATTERN = re.compile(
     r"(?P<scheme>tcp|tls)://"
     r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\s/:@\[\]]+):(?P<port>[0-9]{1,5})"
 )
 _MAX_PORT = 65_535
 MAX_LOCAL_WORKERS = 64
+"""Maximum number of workers of ``local:N``."""
 _PRIVATE_NETWORKS = tuple(
     ipaddress.ip_network(network)
     for network in (

@@ -59,6 +59,7 @@ from equipoise.shared.spelling import command_line_spelling, option
 
 MODULE = "equipoise.cluster.campaign_process"
 _MAX_LOG_BYTES = 1 << 16
+"""Size of the log above which a new process empties it."""
 _NANNY_VARIABLES = {
     "MALLOC_TRIM_THRESHOLD_": "65536",
     "OMP_NUM_THREADS": "1",

@@ -38,6 +38,7 @@ CONNECT_TIMEOUT_S = 5.0
 _GREETING_LENGTH = struct.Struct("<Q")
 """First bytes of the greeting (the first message of a scheduler): the length of the greeting."""
 _MAX_GREETING_BYTES = 1 << 20
+"""Maximum length of a greeting; a longer one is not from Dask."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,6 +51,7 @@ _KERNEL_FOLDERS = ("/proc/", "/sys/", "/dev/")
 _SHELL_CHARACTERS = re.compile(r"[|&;<>()$`*?\[\]{}~!#\n]")
 """Characters with a meaning for a shell; a line without them is one command."""
 _SHELL_SEPARATORS = re.compile(r"[\s;&|<>()='\"`]+")
+"""Characters between two words of a shell line."""
 _MAX_DIFFERENCES = 3
 """Maximum number of different files that an error names."""
 

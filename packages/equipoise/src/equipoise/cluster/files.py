@@ -199,6 +199,7 @@ MAX_KEPT_BYTES = 2 * 1024**3
 """Maximum size of all shipped files on a host; the least recently used files are removed."""
 _new_digest = partial(hashlib.blake2b, digest_size=16)
 _DIGEST_PATTERN = re.compile("[0-9a-f]{32}")
+"""Digest as 32 hexadecimal digits."""
 
 
 def local_file(file: File, folder: str) -> File:

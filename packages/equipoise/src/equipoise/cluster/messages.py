@@ -23,6 +23,7 @@ Task = Callable[[bytes], bytes]
 _MAX_BLOCKS = 2**53
 """Maximum number of blocks that a host may report."""
 _DECODING_ERRORS = (msgspec.DecodeError, msgspec.ValidationError, RecursionError)
+"""Errors of msgspec for bytes that are not the expected message."""
 
 
 class File(Struct, frozen=True):

@@ -64,6 +64,7 @@ _CHECK_PROGRAM = (
 )
 """Python code that a host runs before the worker starts: it prints the folder for Dask's files."""
 _HOST_LINE_FORMAT = "[USER@]HOST[:PORT] [python=FILE] [folder=FOLDER] [name=NAME]"
+"""Format of a line in a file of hosts, for hints."""
 _HOST_PATTERN = re.compile(
     r"(?:(?P<user>[^@\s]+)@)?(?P<host>\[[0-9A-Fa-f:.%\w]+\]|[^@:\s\[\]]+)(?::(?P<port>\d{1,5}))?"
 )
@@ -71,6 +72,7 @@ _HOST_SETTINGS = ("python", "folder", "name")
 """Settings that a line of the file may have after the host."""
 _MAX_PORT = 65_535
 _MAX_FILE_BYTES = 1 << 20
+"""Maximum size of a file of hosts."""
 
 
 @contextmanager

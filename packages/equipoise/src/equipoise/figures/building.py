@@ -42,12 +42,14 @@ _MIN_LOG_SPAN = 0.002
 
 def condition_color(names: Sequence[str]) -> alt.Color:
     """Return the channel for the colours of conditions, with a legend in the order of the plan."""
-    return _condition_channels(names)[0]
+    color, _ = _condition_channels(names)
+    return color
 
 
 def condition_shape(names: Sequence[str]) -> alt.Shape:
     """Return the channel for the shapes of conditions; equal colours have different shapes."""
-    return _condition_channels(names)[1]
+    _, shape = _condition_channels(names)
+    return shape
 
 
 def _condition_channels(names: Sequence[str]) -> tuple[alt.Color, alt.Shape]:

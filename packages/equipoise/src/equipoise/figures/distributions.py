@@ -43,7 +43,9 @@ BINS = 80
 _HILL_HEIGHT = 0.40
 _DOTS_HEIGHT = 0.34
 _GAP_HEIGHT = 0.07
+"""Space between the line of a condition and its dots."""
 _LABEL_Y = 0.5
+"""Distance of the name above the line of its condition, in rows."""
 _STRIP_HEIGHT = LABEL_STRIP / ROW_HEIGHT
 _GOLDEN_RATIO = (math.sqrt(5.0) - 1.0) / 2.0
 

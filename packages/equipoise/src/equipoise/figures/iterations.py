@@ -38,6 +38,7 @@ MAX_TRIALS = 10
 _MAX_LINEAR_RATIO = 3.0
 """Maximum ratio of the largest to the smallest value on a linear axis."""
 _MARGIN_SHARE = 0.05
+"""Empty space at each end of an axis, as a share of the drawn range."""
 
 
 class _Trial(Struct, frozen=True):

@@ -21,6 +21,7 @@ _METRIC_NAMES = {
     "cpu_s": "CPU time",
     "max_rss_bytes": "peak memory",
 }
+"""Names of metrics whose identifier is not a readable name."""
 _MAX_LINEAR_RATIO = 5.0
 """Maximum ratio of the largest to the smallest median on a linear axis."""
 _OUTER_PERCENTILES = (2.0, 98.0)
@@ -33,6 +34,7 @@ _MARGIN_SHARE = 0.07
 _DIGITS = 6
 """Number of significant digits of a drawn number."""
 _MAX_TICKS = 9
+"""Maximum number of labels of a logarithmic axis."""
 _MIN_DECADE_FACTOR = 4.0
 """Minimum ratio of the ends of an axis with `_DECADE_LABELS`; else labels are evenly spaced."""
 _DECADE_LABELS = ((1, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9), (1, 2, 5), (1, 3), (1,))

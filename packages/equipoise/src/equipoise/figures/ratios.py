@@ -60,6 +60,7 @@ MAX_ROWS = 40
 MAX_POINTS = 400
 """Maximum number of interim analyses that a chart draws."""
 _ROW_HEIGHT = 38
+"""Height of a row in pixels."""
 _LABEL_OFFSET = 14
 """Pixels between a name and the bar below."""
 _HEIGHT = 260

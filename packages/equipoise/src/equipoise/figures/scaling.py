@@ -41,6 +41,7 @@ _MAX_LABELS = 8
 _MAX_LINEAR_RATIO = 4.0
 """Maximum ratio of the largest to the smallest value on a linear axis."""
 _COST_FIELDS = ("value", "low", "high")
+"""Fields of a row that are costs."""
 
 
 def size_scaling(document: ResultDocument, factor: str) -> alt.LayerChart:

@@ -36,6 +36,7 @@ WITHIN, BEYOND, TIMED_OUT = "within", "beyond", "timed out"
 _WINDOWS = 10
 """Number of trials of a condition divided by the window of the running median."""
 _MIN_WINDOW_TRIALS = 5
+"""Minimum number of trials in the window of the running median."""
 _MAX_LINE_POINTS = 400
 """Maximum number of points of a running median."""
 

@@ -29,6 +29,7 @@ MAX_ROWS = 12
 """Maximum number of ratios and conditions that the chart draws."""
 ROW_HEIGHT = 26
 HEAD_HEIGHT = 60
+"""Height of the axis and the legend, in pixels."""
 
 
 def variance_by_level(document: ResultDocument) -> alt.LayerChart | None:

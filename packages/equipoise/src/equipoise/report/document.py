@@ -27,6 +27,7 @@ Forms = frozenset[Form]
 BRIEF: Forms = frozenset({"screen"})
 """A terminal without ``--verbose``."""
 VERBOSE: Forms = frozenset({"verbose"})
+"""A terminal with ``--verbose``."""
 SCREEN: Forms = BRIEF | VERBOSE
 """A terminal, with and without ``--verbose``."""
 PAGE: Forms = frozenset({"page"})
@@ -83,6 +84,7 @@ class Histogram(Struct, frozen=True):
 
 
 Cell = str | Styled | Name | Histogram
+"""Content of a table cell."""
 Row = tuple[Cell, ...]
 
 
@@ -128,6 +130,7 @@ def columns_and_rows(
 
 
 _COLUMN_KINDS: Mapping[str, ColumnKind] = {kind: kind for kind in get_args(ColumnKind)}
+"""Kinds of columns by the end of a heading."""
 
 
 class BasePart(Struct, frozen=True, kw_only=True):

@@ -25,6 +25,7 @@ from equipoise.report.kind import report_kind
 MAX_FILE_BYTES = 1024 * 1024 * 1024
 """Maximum size of a document; a campaign of 100,000 trials writes about 100 MB."""
 _HINT = "name a result document, such as the file of `equipoise show last --json result.json`"
+"""Hint for a file that is not a result document."""
 _DAMAGED_HINT = "write the file again with `equipoise show RUN --json FILE`"
 _VERSION_HINT = "read the file with the version of Equipoise that wrote it"
 MAX_MIN_EFFECT = 1000.0

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from equipoise.report.document import Form
 
 REPORT_EXTENSIONS = (".html", ".htm", ".md", ".tex", ".csv")
+"""Extensions of the file of a report; each selects a format."""
 
 
 def export_option(format_name: str, *, is_hidden: bool = False) -> Option:

@@ -1,6 +1,6 @@
 """Builds tables with a row for each condition: for the terminal, a page, and texts.
 
-A heading ends in the kind of its column: ``:name`` or ``:number`` (`columns_and_rows`). In this
+A heading may end in the kind of its column: ``:name``, ``:number`` (`columns_and_rows`). In this
 file, ``primary_metric`` is the metric that a campaign compares. `PRIMARY_METRIC` is the wall time.
 """
 

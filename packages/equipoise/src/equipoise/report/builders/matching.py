@@ -106,6 +106,7 @@ MAX_COVARIATES_WITH_FIGURES = 3
 """Maximum number of covariates with separate figures: the covariates that differ most."""
 _MATCHED_LABEL = "comparable units"
 _ALL_ROWS_LABEL = "all rows as they are"
+"""Labels of the two estimates in the figure of the effect."""
 
 
 def table_document(match: TableMatch, command: str) -> Document:
@@ -264,8 +265,10 @@ def _verdict_color_of_match(balance: Balance, effect: Difference | None) -> str:
     worst = most_different(
         balance.variables, balance.before if balance.after is None else balance.after
     )
-    is_balanced = worst is not None and worst[1] <= LARGE_DIFFERENCE_PERCENT
-    return "equivalent" if is_balanced else "undecided"
+    if worst is None:
+        return "undecided"
+    _, percent = worst
+    return "equivalent" if percent <= LARGE_DIFFERENCE_PERCENT else "undecided"
 
 
 def _effect_figures(

@@ -73,6 +73,7 @@ _MODE_COVARIATES = {
 }
 """By covariate: phrases for a mode with low values, and for a mode with high values."""
 _MAX_SCREEN_LINES = 6
+"""Maximum number of lines on unusual shapes on a terminal."""
 _MAX_DRIFT_P_VALUE = 0.01
 """Maximum p-value of a drift that is shown; small, because there may be many conditions."""
 _RUN_TIME_METRICS = (PRIMARY_METRIC, CALL_METRIC)
@@ -84,6 +85,7 @@ _MIN_AUTOCORRELATION = 0.3
 _MAX_STATES = 4
 """Maximum number of states that a sentence names."""
 _MAX_LEVEL_ROWS = 12
+"""Maximum number of rows in the table of variances on a terminal."""
 _MAX_ADVICE = 3
 """Maximum number of rows whose advice a terminal shows."""
 

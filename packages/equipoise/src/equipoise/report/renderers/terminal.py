@@ -63,6 +63,7 @@ _ADJACENT_PARTS = ((Paragraph, Bullets, Facts), (Warnings,))
 _UNLIMITED_WIDTH = 10_000
 """Width that every table fits."""
 _INDENT = 2
+"""Number of spaces before a line that belongs to the line above."""
 _NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
 _PLACEHOLDER = "\ue000"
 """Letter that replaces a no-break space while rich breaks lines, because rich breaks there."""
@@ -87,6 +88,7 @@ _LAYOUTS = (
 )
 """Layouts of a table with histograms, the widest first."""
 _MIN_NAME_WIDTH = 8
+"""Width of names in the narrowest layout."""
 
 
 class _FittedTable(Struct, frozen=True):
