@@ -57,6 +57,7 @@ class ListRequest(Struct, frozen=True, kw_only=True):
 
     list_name: str
     all_runs: bool
+    """Whether to list campaigns of certificates and of single hosts."""
     ledger: Path
     json_file: str | None
     verbose: bool

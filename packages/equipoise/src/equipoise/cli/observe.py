@@ -46,6 +46,7 @@ _ADDRESS_PREFIXES = ("tcp://", "tls://", "ssh:", "local:")
 def _split_assignment(
     context: click.Context, option: click.Parameter, value: str | None
 ) -> tuple[str, str] | None:
+    """Split ``COLUMN=VALUE`` into the column and the value."""
     if value is None:
         return None
     column, equals, assigned_value = value.partition("=")
@@ -57,6 +58,7 @@ def _split_assignment(
 def _split_treatment(
     context: click.Context, option: click.Parameter, value: str
 ) -> tuple[str, str | None]:
+    """Split ``COLUMN=CANDIDATE:BASELINE``; the versions may be missing."""
     if "=" not in value:
         return value, None
     return _split_assignment(context, option, value) or ("", None)
@@ -69,6 +71,7 @@ class ClusterValues(NamedTuple):
     """Columns in which dependent rows have equal values; ``("none",)`` if rows are independent.
     ``None``: use a column with a known name, such as ``day``."""
     address: str | None
+    """Address of a cluster of hosts; ``None`` if no value is an address."""
 
 
 def _split_clusters(
@@ -95,6 +98,7 @@ class ObserveRequest(Struct, frozen=True, kw_only=True):
     outcome: str
     covariates: tuple[str, ...] | None
     exact: tuple[str, ...]
+    """Columns in which matched rows must be equal."""
     clusters: ClusterValues
     hosts: ClusterOptions
     """Options of the connection to a cluster of hosts; ``clusters`` has the address."""
@@ -105,12 +109,16 @@ class ObserveRequest(Struct, frozen=True, kw_only=True):
     placebo_period: tuple[str, str] | None
     """Column and value of the rows from before the change."""
     mediators: tuple[str, ...]
+    """Columns that the candidate itself changes."""
     allow: tuple[str, ...]
+    """Facts of the environment in which campaigns may differ."""
     leave_others_out: bool
     missing: Literal["refuse", "drop", "indicator"] | None
     unit: str | None
+    """Plural noun for the rows."""
     one_unit: bool
     strata: str | None
+    """Column whose values are analysed one at a time."""
     seed: int
     threads: int | None
     output: OutputOptions
@@ -271,6 +279,7 @@ def command(request: ObserveRequest) -> int:
 def _observe_log(
     question: Question, request: ObserveRequest, progress: Progress
 ) -> ObservationResult:
+    """Read all rows of the log and estimate the effect."""
     from equipoise_matching.observation.analysis import observe
     from equipoise_matching.tables.missing import complete_log
     from equipoise_matching.warning import AnalysisWarning
@@ -299,6 +308,7 @@ def _observe_log(
 def _observe_strata(
     question: Question, source: str, column: str, access: ClusterAccess | None, progress: Progress
 ) -> ObservationResult:
+    """Estimate the effect from strata, on this machine or on workers."""
     from equipoise_matching.observation.strata import check_strata, observe_strata
     from equipoise_matching.tables.strata import find_strata
 

@@ -63,6 +63,7 @@ class SshHosts(Struct, frozen=True):
     """Hosts in the file of ``ssh:FILE``, on which Equipoise starts a cluster through SSH."""
 
     text: str
+    """Address as the user typed it."""
     file: Path
 
 
@@ -70,6 +71,7 @@ class LocalWorkers(Struct, frozen=True):
     """Workers on this host, for ``local:N``."""
 
     text: str
+    """Address as the user typed it."""
     worker_count: int
 
 

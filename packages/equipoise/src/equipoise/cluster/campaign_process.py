@@ -293,12 +293,13 @@ def _measure(folder: CampaignFolder, stored_order: StoredOrder, writer: _Progres
 
 
 def _resume(run_id: str, order: Order, ledger: Ledger, writer: _ProgressWriter) -> None:
+    """Continue a campaign, unless it has ended and the order adds no blocks."""
     record = ledger.read_run(run_id)
     block_count = len(complete_blocks(record.draws, record.trials))
     writer.write(run=run_id, blocks=block_count)
     stop_reason = record.segments[-1].stopped_because
     if order.limits is None and stop_reason in get_args(StopReason):
-        # The campaign has ended, and nothing asks for more blocks.
+        # The campaign has ended, and the order has no new limits.
         return
     limits = order.limits or CampaignLimits()
     if stop_reason == "block limit" and limits.blocks is None:

@@ -78,6 +78,7 @@ class FleetProgress(Struct, frozen=True):
     """Progress of a fleet's campaign."""
 
     run_id: str
+    """Id of the run on all hosts."""
     hosts: tuple[HostProgress, ...]
     """Progress of each host, in the order of the fleet's plan."""
     scheduler_problem: str | None = None
@@ -230,9 +231,11 @@ class Coordinator:
     """Coordinator of one fleet."""
 
     run_id: str
+    """Id of the run on all hosts."""
     campaigns: Sequence[HostCampaign]
     roster: Roster
     ledger: Ledger
+    """Ledger of this machine, into which the records are copied."""
     listener: FleetListener
     host_timeout_s: float = HOST_TIMEOUT_S
     """Seconds without an answer after which a host is missing."""

@@ -106,6 +106,7 @@ async def prepare_hosts(
 async def _inventory(
     files: tuple[File, ...], introduction: Introduction, roster: Roster
 ) -> FileInventory | None:
+    """Return the inventory of a host; ``None`` for another version or no answer."""
     if introduction.equipoise != version("equipoise"):
         return None
     host, request = introduction.host.identity, FileInventory(files)
@@ -132,6 +133,7 @@ async def _ship(
     roster: Roster,
     semaphore: asyncio.Semaphore,
 ) -> UnusableInput | None:
+    """Ship files to one host; return the error, or ``None`` if all arrived."""
     for file in files:
         async with semaphore:
             shipment = shipment_of(file, folder)
@@ -158,7 +160,8 @@ def compare_hosts(
     """Decide which hosts may be compared and, if ``ship`` is true, which files to ship to them.
 
     ``files`` are the files of the plan on the coordinator (`files_of`). ``introductions`` and
-    ``inventories`` have the same order. An inventory is ``None`` if a host has another version.
+    ``inventories`` have the same order. An inventory is ``None`` if a host has another version, or
+    did not answer.
     """
     comparable: dict[HostReference, tuple[File, ...]] = {}
     refusals: list[UnusableInput] = []

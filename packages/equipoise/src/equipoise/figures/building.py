@@ -141,8 +141,11 @@ class RatioAxis(Struct, frozen=True):
     """Axis of ratios of costs: changes in percent near 1, otherwise factors."""
 
     low: float
+    """Smallest drawn ratio."""
     high: float
+    """Largest drawn ratio."""
     in_percent: bool
+    """Whether the axis shows changes in percent instead of factors."""
 
     def coordinate(self, ratio: float) -> float:
         """Return the coordinate of a ratio; a ratio outside of the range gets the edge."""

@@ -101,7 +101,9 @@ class _Panel(Struct, frozen=True):
     values_by_condition: dict[str, list[float]]
     quantity: DrawnQuantity
     x: alt.X
+    """Axis of the values."""
     y: alt.Y
+    """Axis of the rows: the condition with the index n is at -n."""
 
     def density_of(self, values: list[float]) -> tuple[Floats, Floats] | None:
         """Estimate the density of values in the drawn range; ``None`` for too few values."""

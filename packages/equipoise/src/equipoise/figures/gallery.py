@@ -35,6 +35,7 @@ class Figure(Struct, frozen=True):
     name: str
     """Name for files and for links, such as ``time_course``."""
     how_to_read: str
+    """Explanation for readers."""
     chart: alt.LayerChart
 
 

@@ -46,6 +46,7 @@ class _Trial(Struct, frozen=True):
 
     block: int
     values: Sequence[float]
+    """Value of each iteration."""
     shape: TrialIterations | None
     """Levels of the iterations; ``None`` if they could not be classified."""
 
@@ -108,6 +109,7 @@ def _read_trials(document: ResultDocument, condition: ConditionResult, metric: s
 
 
 def _points(trials: Sequence[_Trial], group_size: int, divisor: float) -> Rows:
+    """Return the points of the thin lines; each is a median of ``group_size`` values."""
     return [
         {
             "iteration": 1 + start,
@@ -120,6 +122,7 @@ def _points(trials: Sequence[_Trial], group_size: int, divisor: float) -> Rows:
 
 
 def _levels(trials: Sequence[_Trial], divisor: float) -> Rows:
+    """Return a row for each stretch of iterations with one level."""
     return [
         {
             "iteration": 1 + stretch.begin,

@@ -41,8 +41,8 @@ _DECADE_LABELS = ((1, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9), (1, 2, 5), (1, 3), (1,)
 """Possible sets of labels, as multiples of a power of ten, from dense to sparse."""
 
 _MAX_BAR_LENGTHS = 4.0
-"""Maximum distance from the outermost ratio to the end of a bar on the axis, in median lengths of
-bars. A longer bar may be cut off."""
+"""Maximum distance on the axis from the outermost ratio to the end of a bar. The unit is the median
+length of a bar. A longer bar may be cut off."""
 
 
 class DrawnQuantity(Struct, frozen=True):
@@ -58,6 +58,7 @@ class DrawnQuantity(Struct, frozen=True):
     high: float
     """Upper end of the drawn range, in ``unit``."""
     logarithmic: bool
+    """Whether the axis is logarithmic."""
 
     def title(self) -> str:
         """Return the title of the axis, with the unit."""

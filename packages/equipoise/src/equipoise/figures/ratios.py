@@ -74,6 +74,7 @@ class _Row(Struct, frozen=True):
     label: str
     comparison: AnyComparison
     kind: str = COMPARED
+    """``COMPARED`` or ``CONTROL``."""
     badge: str = ""
     """Text for a comparison without a verdict."""
 
@@ -255,6 +256,7 @@ def shift(
 def _draw(
     rows: Sequence[_Row], title: str, subject: str, notes: list[str], min_effect: float
 ) -> alt.LayerChart:
+    """Draw a bar and a mark for each comparison, with its name above."""
     drawn_rows = rows[:MAX_ROWS]
     # The control is the last row, and it is always drawn.
     if len(rows) > MAX_ROWS:

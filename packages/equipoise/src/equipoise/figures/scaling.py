@@ -129,6 +129,7 @@ def size_normalised(document: ResultDocument, factor: str) -> alt.LayerChart | N
 
 
 def _row(measurement: Measurement, factor: str, divisor: float) -> dict[str, Any]:
+    """Return a row whose costs are divided by ``divisor``."""
     size, condition, summary = measurement
     low, high = (summary.median if end is None else end for end in summary.median_ci)
     costs = {"value": summary.median / divisor, "low": low / divisor, "high": high / divisor}

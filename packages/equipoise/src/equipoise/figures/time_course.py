@@ -78,6 +78,7 @@ def time_course(document: ResultDocument, *, max_dots: int = MAX_DOTS) -> alt.La
 
 
 def _rows(document: ResultDocument, metric: str, quantity: DrawnQuantity) -> Rows:
+    """Return a row for each finished trial; the value of an outlier is the edge."""
     names = {condition.name for condition in document.conditions}
     return [
         {
@@ -157,6 +158,7 @@ def _bands(rows: Rows, axes: Mapping[str, Any]) -> list[alt.Chart]:
 
 
 def _running_medians(rows: Rows, names: list[str]) -> Rows:
+    """Return the points of the running median of each condition."""
     points: Rows = []
     for name in names:
         trials = [row for row in rows if row["condition"] == name and row["analysed"]]
@@ -178,6 +180,7 @@ def _running_medians(rows: Rows, names: list[str]) -> Rows:
 def _states(
     document: ResultDocument, metric: str, quantity: DrawnQuantity, axes: Mapping[str, Any]
 ) -> list[alt.Chart]:
+    """Draw the level of each state, and a dashed line at each change of state."""
     state_rows: Rows = []
     for condition in document.conditions:
         summary = condition.metrics.get(metric)

@@ -64,6 +64,7 @@ class Name(Struct, frozen=True):
 
     text: str
     color: str = ""
+    """Colour of the condition in the figures; empty if it has none."""
     command: str = ""
     """Empty if the name already is the command."""
 
@@ -137,6 +138,7 @@ class BasePart(Struct, frozen=True, kw_only=True):
     """Base class of all parts of a document."""
 
     forms: Forms = EVERYWHERE
+    """Forms that show the part."""
 
     @property
     def kind(self) -> str:
@@ -313,6 +315,7 @@ class Claim(Struct, frozen=True):
     interval: str = ""
     """Interval with its coverage; empty if there is none."""
     strip: Strip | None = None
+    """Drawing of the interval; ``None`` if there is none."""
     cause_sentence: str = ""
     """Sentence on the cause of the difference; empty if no cause was searched for."""
     remarks: tuple[str, ...] = ()

@@ -296,6 +296,7 @@ def _time_or_speed(comparison: Comparison) -> tuple[str, float | None, Interval]
 
 
 def _terminal_certainty(comparison: Comparison, document: ResultDocument) -> Iterator[str]:
+    """Yield lines for a terminal that say how certain a claim is."""
     in_layouts = comparison.in_these_layouts
     if in_layouts is not None:
         estimate, bounds = estimate_and_interval(in_layouts.ratio, in_layouts.ratio_ci)
@@ -378,6 +379,7 @@ def _fast_and_slow_runs(comparison: Comparison) -> str:
 
 
 def _page_certainty(comparison: Comparison, document: ResultDocument) -> Iterator[tuple[str, str]]:
+    """Yield names and values for a page that say how certain a claim is."""
     if sentence := _fast_and_slow_runs(comparison):
         yield "Fast and slow runs", sentence
     if equivalence := equivalence_text(comparison):

@@ -271,6 +271,7 @@ class _MainColumns(Struct, frozen=True):
     has_memory: bool
     """Whether the peak memory has a column although it was not requested."""
     notes: tuple[str, ...]
+    """Notes below the table."""
 
     @classmethod
     def of(cls, document: ResultDocument) -> _MainColumns:
@@ -352,6 +353,7 @@ def _median_cells(
 def _verdict_cells(
     comparison: Comparison | None, document: ResultDocument, is_baseline: bool
 ) -> Iterator[tuple[str, Cell]]:
+    """Yield the change against the baseline, its interval and the verdict."""
     change: Cell = Styled("baseline" if is_baseline else UNKNOWN, "dim")
     interval, verdict = "", Styled("")
     if comparison is not None:
@@ -406,6 +408,7 @@ def _groups_by_levels(
 
 
 def _scaling_table(factor: str, metric: str, laws: dict[str, ScalingLaw]) -> Table:
+    """Build the table of fitted exponents; ``laws`` has a law by line of the chart."""
     has_simple_laws = any(len(law.sizes) > MIN_SIZES for law in laws.values())
     rows: list[Mapping[str, Cell]] = []
     for name, law in laws.items():

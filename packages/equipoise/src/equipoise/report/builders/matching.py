@@ -174,6 +174,8 @@ def _document(
     naive: Difference | None = None,
     search: GenMatchResult | None = None,
 ) -> Document:
+    """Build a document from a report; ``matches`` is the match, if any."""
+
     def draw_figures() -> Iterator[Figure]:
         yield from _effect_figures(effect, naive, question)
         yield from _balance_figures(balance, search)

@@ -152,7 +152,7 @@ def campaign_document(report: CampaignReport) -> Document:
 
 
 def _answer_for_each_form(document: ResultDocument, answer: Answer) -> tuple[Answer, ...]:
-    """Return the answers for the forms; on a terminal, sources of variation are the answer."""
+    """Return the answer of each form; on a terminal, it is the sources of variation, if any."""
     if not (sentences := why.source_sentences(document)):
         return brief_and_verbose(answer)
     title, *lines = sentences

@@ -234,6 +234,7 @@ class VarianceRow(Struct, frozen=True):
 
     name: str
     is_comparison: bool
+    """Whether the row is a comparison; else it is a condition."""
     by_level: VarianceByLevel
     format_value: Callable[[float], str]
     """Function from a mean to its text."""
@@ -306,6 +307,7 @@ def level_facts(by_level: VarianceByLevel) -> Iterator[tuple[str, str]]:
 
 
 def _page_shape_lines(condition: ConditionResult, metric: str, min_effect: float) -> Iterator[str]:
+    """Yield the lines of a page on the distribution of one condition."""
     summary = condition.metrics.get(metric)
     if summary is not None:
         one_mode = f"1 mode: {metric_formatter(metric)(summary.modes[0].at)}"
@@ -404,6 +406,7 @@ def _min_drift(document: ResultDocument, condition: str) -> float:
 
 
 def _mode_name(modes: Sequence[Mode], mode_index: int, metric: str) -> str:
+    """Return words for one of several modes: ``the slow one``, ``the one at 9.6 ms``."""
     if len(modes) == 2:
         upper_name, lower_name = ("slow", "fast") if metric.endswith("_s") else ("high", "low")
         return f"the {upper_name if mode_index == 1 else lower_name} one"
@@ -411,6 +414,7 @@ def _mode_name(modes: Sequence[Mode], mode_index: int, metric: str) -> str:
 
 
 def _covariate_phrase(association: ModeAssociation) -> str:
+    """Return words for the covariate that goes with a mode: ``CPU 3``."""
     covariate, value = association.covariate, association.value
     is_high = association.correlation > 0
     match covariate:

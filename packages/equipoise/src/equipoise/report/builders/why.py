@@ -184,6 +184,7 @@ def interventions_section(document: ResultDocument) -> Section | None:
 
 
 def _fraction_notes(interventions: Sequence[InterventionOutcome]) -> Iterator[str]:
+    """Yield notes on fractions of the gap below 0 % or above 100 %."""
     fractions = [
         (intervention.share, *intervention.share_ci)
         for intervention in interventions
@@ -210,6 +211,7 @@ def _fraction_notes(interventions: Sequence[InterventionOutcome]) -> Iterator[st
 
 
 def _share_notes(extra_time: ExtraTime) -> tuple[str, ...]:
+    """Return a note if the shares of the extra time exceed 100 %."""
     shares = [part.share_of_gap for part in extra_time.parts if part.share_of_gap is not None]
     if sum(shares) > _MAX_SHOWN_AS_ONE:
         return (

@@ -123,6 +123,7 @@ class FigureView(Struct, frozen=True):
     title: str
     notes: tuple[str, ...]
     how_to_read: str
+    """Explanation below the figure."""
     description: str
     height: int
     on_paper: bool

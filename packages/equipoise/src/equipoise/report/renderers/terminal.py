@@ -76,6 +76,7 @@ class _Layout(Struct, frozen=True):
 
     name_width: int
     bin_count: int
+    """Number of bars of a histogram."""
     has_ends: bool
     """Whether a histogram has the smallest and the largest value at its ends."""
 
@@ -305,6 +306,7 @@ def _with_columns(
 
 
 def _has_interval(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], index: int) -> bool:
+    """Return whether a cell of the column at ``index`` has an interval."""
     if columns[index].kind in ("name", "words"):
         return False
     cells = [row[index] for row in rows if index < len(row)]
