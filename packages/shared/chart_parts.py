@@ -12,7 +12,9 @@ from .pictures import notebook_pictures
 from .theme import WIDTH, color_of, configuration, shape_of
 
 Rows = list[dict[str, Any]]
+"""Data of a mark: values by the name of the field."""
 Position = TypeVar("Position", alt.X, alt.Y)
+"""Horizontal or vertical position of a mark."""
 LABEL_LIMIT = 220
 """Maximum width of a name of a row, in pixels."""
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -78,7 +80,7 @@ def rule(width: float | None = None, **style: Any) -> alt.MarkDef:
 
 
 def tooltips(*fields: tuple[str, ...]) -> list[alt.Tooltip]:
-    """Return the tooltips of a mark: for each, a field and, if needed, a title and a format."""
+    """Return the tooltips of a mark. Each tuple has a field, and perhaps a title and a format."""
     names = ("shorthand", "title", "format")
     arguments: list[dict[str, Any]] = [dict(zip(names, field, strict=False)) for field in fields]
     return [alt.Tooltip(**keywords) for keywords in arguments]

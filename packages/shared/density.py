@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 POINTS = 160
 """Number of points at which the density is estimated."""
 MIN_VALUES = 5
+"""Minimum number of values for a density."""
 _TAIL_BANDWIDTHS = 3.0
 """Distance in bandwidths at which a normal kernel is nearly 0."""
 _MIN_BANDWIDTH_SHARE = 1 / 250
@@ -46,9 +47,9 @@ def _bandwidth(values: NDArray[np.float64], weights: NDArray[np.float64] | None)
         effective_count = float(weights.sum() ** 2 / np.square(weights).sum())
         mean = np.average(values, weights=weights)
         deviation = float(np.sqrt(np.average((values - mean) ** 2, weights=weights)))
-        order = np.argsort(values, kind="stable")
-        weight_shares = np.cumsum(weights[order]) / weights.sum()
-        low, high = values[order][np.searchsorted(weight_shares, [0.25, 0.75])]
+        ascending_order = np.argsort(values, kind="stable")
+        weight_shares = np.cumsum(weights[ascending_order]) / weights.sum()
+        low, high = values[ascending_order][np.searchsorted(weight_shares, [0.25, 0.75])]
     # In a normal distribution, the quartiles are 1.34 standard deviations apart.
     quartile_deviation = float(high - low) / 1.34
     spreads = [spread for spread in (deviation, quartile_deviation) if spread > 0]

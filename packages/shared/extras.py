@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import polars
 
 Library = Literal["pandas", "polars"]
+"""Library for data frames."""
 
 DISTRIBUTION = __name__.partition(".")[0].replace("_", "-")
 """Distribution that contains this copy of the module."""

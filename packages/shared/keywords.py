@@ -8,7 +8,9 @@ from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
 P = ParamSpec("P")
+"""Parameters of the decorated function."""
 R = TypeVar("R")
+"""Type of its return value."""
 
 
 def accepts_keywords(

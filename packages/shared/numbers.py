@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 Interval = tuple[float | None, float | None]
 """Lower and upper bound; ``None`` for a bound that does not exist yet."""
 MAX_LISTED_VALUES = 6
+"""Maximum number of values in a list of a sentence."""
 _BEFORE_UNIT = re.compile(r"(?<=\d) (?=%|(?:[nµm]?s|min|h|[kKMGT]?i?B)\b)")
 """Space between a number and its unit."""
 
@@ -46,7 +47,7 @@ def joined(parts: Iterable[str], last: str = "and") -> str:
 def listed(values: Sequence[str], max_count: int = MAX_LISTED_VALUES, separator: str = ", ") -> str:
     """Return values as ``a, b, c``; of more than ``max_count``, ``a, b and 7 more``.
 
-    The separator of clauses is ``"; "``.
+    Use ``"; "`` as the separator of clauses.
     """
     text, hidden_count = separator.join(values[:max_count]), len(values) - max_count
     conjunction = "; and" if separator == "; " else " and"

@@ -22,6 +22,7 @@ Value = str | float | bool | list[str] | None
 _CHOICE_KEY = "equipoise_spelling"
 """Key of the choice in ``sys._xoptions``."""
 _COMMAND_LINE = "command line"
+"""Value of the choice; without it, Python's spelling is used."""
 
 
 @contextmanager

@@ -18,15 +18,18 @@ SHAPES = ("circle", "diamond", "square", "triangle-up", "cross", "triangle-down"
 """Shapes of the conditions, so that colour is never the only difference."""
 
 BACKGROUND: dict[Theme, str] = {"light": "#ffffff", "dark": "#14181d"}
+"""Colour behind a chart."""
 _TEXT: dict[Theme, str] = {"light": "#1b2026", "dark": "#e8ebee"}
 _MUTED: dict[Theme, str] = {"light": "#5b6570", "dark": "#a3acb6"}
 """Colour of titles and labels of axes."""
 _GRID: dict[Theme, str] = {"light": "#d0d5da", "dark": "#39434c"}
+"""Colour of the lines behind a chart."""
 _AXIS: dict[Theme, str] = {"light": "#818b95", "dark": "#707b86"}
 """Colour of lines and ticks of axes, with a contrast of at least 3 (WCAG 2.1, 1.4.11)."""
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
 WIDTH = 720
+"""Width of a chart in pixels."""
 
 
 def color_of(index: int) -> str:

@@ -75,6 +75,7 @@ _FUNCTIONS_KIND = {
     "purpose": "that compare Python functions",
     "hint": "compare programs: eq.compare('a', 'b')",
 }
+"""Words of the error if the kind of campaign that compares functions is not installed."""
 
 
 class Result(Struct, frozen=True):
@@ -357,12 +358,17 @@ def run(
     """
     is_ranked, all_limits = _parse_ranking(ranking), CampaignLimits(**limits)
     ledger_path = Path(ledger or default_ledger())
-    choices = [
+    factor_choices = [
         f"{name}={','.join(map(str, levels)) if isinstance(levels, list | tuple) else levels}"
         for name, levels in (factors or {}).items()
     ]
     options = StudyOptions(
-        study=str(study), quick=quick, command=command, factors=choices, layouts=layouts, aslr=aslr
+        study=str(study),
+        quick=quick,
+        command=command,
+        factors=factor_choices,
+        layouts=layouts,
+        aslr=aslr,
     )
     prepared_study = prepare_study(options, ledger_path)
     with _open_measurement(ledger_path, allow_concurrent=allow_concurrent) as store:
@@ -372,7 +378,7 @@ def run(
         )
         option_values = {
             "quick": quick,
-            "factor": choices,
+            "factor": factor_choices,
             "command": command,
             **_common_options(layouts, aslr, is_ranked, all_limits, plan.seed),
         }
@@ -490,14 +496,18 @@ def _common_options(
 
 def _checked_commands(commands: Sequence[str | Sequence[str]]) -> tuple[str | tuple[str, ...], ...]:
     """Return commands as strings or tuples; raise `UnusableInput` for a list of commands."""
-    checked = tuple(command if isinstance(command, str) else tuple(command) for command in commands)
-    for command in checked:
-        if not isinstance(command, str) and _are_commands(command, is_alone=len(checked) == 1):
+    checked_commands = tuple(
+        command if isinstance(command, str) else tuple(command) for command in commands
+    )
+    for command in checked_commands:
+        if not isinstance(command, str) and _are_commands(
+            command, is_alone=len(checked_commands) == 1
+        ):
             raise UnusableInput(
                 f"{[*command]} looks like several commands, but a list is one command",
                 hint="give each command separately: equipoise.compare(*commands)",
             )
-    return checked
+    return checked_commands
 
 
 def _are_commands(arguments: tuple[object, ...], *, is_alone: bool) -> bool:

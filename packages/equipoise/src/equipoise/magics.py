@@ -24,6 +24,7 @@ runs separately for each piece.
 Options: --budget SECONDS, --blocks N, --alpha P, --min-effect PERCENT, --seed N."""
 _SEPARATOR = re.compile(r"(?:^|\s)---(?:\s|$)")
 _SEPARATOR_LINE = re.compile(r"(?m)^[ \t]*---[ \t]*$\n?")
+"""Line between two pieces of code in a cell; `_SEPARATOR` is for one line."""
 _OPTION_TYPES: dict[str, type[int] | type[float]] = {
     "budget": float,
     "blocks": int,
@@ -31,6 +32,7 @@ _OPTION_TYPES: dict[str, type[int] | type[float]] = {
     "min_effect": float,
     "seed": int,
 }
+"""Type of the value of each option."""
 
 
 def register(shell: Any) -> None:

@@ -47,9 +47,9 @@ def typed_command(**fixed_values: object) -> tuple[str, ...]:
     """
     context = click.get_current_context()
     parser = context.command.make_parser(context)
-    values, _, order = parser.parse_args(list(typed_arguments()))
-    names = (str(parameter.name) for parameter in order)
-    # `order` has every parameter, whether it was typed or not.
+    values, _, ordered_parameters = parser.parse_args(list(typed_arguments()))
+    names = (str(parameter.name) for parameter in ordered_parameters)
+    # `ordered_parameters` has every parameter, whether it was typed or not.
     typed_values = {
         name: values[name]
         for name in names

@@ -16,7 +16,9 @@ from pathlib import Path
 CRASHES_FOLDER = Path("equipoise", "crashes")
 """Folder of crash files, below the user's state folder."""
 SECRET_MARK = "[left out]"
+"""Text that replaces a secret value."""
 MAX_SUMMARY_LETTERS = 200
+"""Maximum length of the error in one line."""
 _ENV_OPTION = "--env"
 _SECRET_OPTIONS = (_ENV_OPTION, "--prepare", "--setup", "--conclude", "--cleanup", "--build")
 """Options whose values may contain secrets: environment variables and shell lines."""
@@ -85,17 +87,18 @@ def without_secrets(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return the arguments without secret values, and the secret values."""
     public_arguments: list[str] = []
     secret_values: list[str] = []
-    option = ""
+    # Secret option whose value is the next argument; empty if there is none.
+    secret_option = ""
     for argument in arguments:
         name, equals, value = argument.partition("=")
-        if option:
-            public_arguments.append(_public_value(option, argument, secret_values))
-            option = ""
+        if secret_option:
+            public_arguments.append(_public_value(secret_option, argument, secret_values))
+            secret_option = ""
         elif equals and name in _SECRET_OPTIONS:
             public_arguments.append(f"{name}={_public_value(name, value, secret_values)}")
         else:
             public_arguments.append(argument)
-            option = argument if argument in _SECRET_OPTIONS else ""
+            secret_option = argument if argument in _SECRET_OPTIONS else ""
     return public_arguments, [value for value in secret_values if len(value) >= _MIN_SECRET_LETTERS]
 
 

@@ -152,6 +152,7 @@ def examination_document(examination: Examination) -> Document:
 _MAX_BRIEF_DISTURBANCES = 3
 """Number of disturbances of one severity that a terminal shows without ``--verbose``."""
 _SEVERITY_LEGEND = "disturbs: slows trials now. weakens: adds noise. lacks: not offered here."
+"""Explanation of the words for the severity of a disturbance."""
 
 
 def _disturbance_sentence(examination: Examination) -> str:

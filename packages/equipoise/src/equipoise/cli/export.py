@@ -53,6 +53,7 @@ FORMAT_BY_EXTENSION = {
     ".parquet": "parquet",
     ".tex": "latex",
 }
+"""Format that the extension of the file selects."""
 
 
 class ExportRequest(Struct, frozen=True, kw_only=True):

@@ -31,7 +31,8 @@ BALANCE_MEASURES = (
     "qqmax.mean",
     "qqmax.max",
 )
-"""Measures of balance: p-values of tests, or differences in quantile plots."""
+"""Measures of balance: p-values of tests, or differences in the quantile (QQ) plots of covariates.
+In ``qqmean.max``, a covariate counts with its mean difference, and the largest is the measure."""
 _SEARCH_FIELDS = (
     "seed",
     "generations",
@@ -40,6 +41,7 @@ _SEARCH_FIELDS = (
     "evaluations",
     "stopped_because",
 )
+"""Fields of `GenMatchResult` that the JSON has under the same names."""
 _EFFECT_FIELDS = (
     "estimate",
     "interval",
@@ -52,6 +54,7 @@ _EFFECT_FIELDS = (
     "n_weighted",
     "n_dropped",
 )
+"""Fields of `MatchResult` that the JSON has under the same names."""
 
 
 class GenMatchRequest(TableRequest, frozen=True, kw_only=True):
@@ -177,6 +180,7 @@ def _search_as_json(result: TableMatch, search: GenMatchResult) -> dict[str, Any
             {
                 "generation": generation.number,
                 "fitness": generation.value.tolist(),
+                # `par` is the best candidate of the generation: its vector of weights.
                 "weights": generation.par.tolist(),
                 "evaluations": generation.evaluations,
             }

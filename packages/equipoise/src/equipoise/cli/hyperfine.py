@@ -30,7 +30,9 @@ from equipoise.design.limits import CampaignLimits
 from equipoise.model.errors import UnusableInput
 
 DEFAULT_SHELL = "/bin/sh"
+"""Shell of ``--shell default``."""
 STYLES = ("auto", "basic", "full", "nocolor", "color", "none")
+"""Values of hyperfine's ``--style``."""
 TIME_UNITS = {
     "ns": ("ns", "nanosecond", "nanoseconds"),
     "µs": ("us", "µs", "microsecond", "microseconds"),
@@ -60,7 +62,9 @@ PRESETS = {
 }
 """Values of hyperfine's ``--metrics`` that stand for several metrics."""
 _SHELL_NAMES = frozenset({"sh", "bash", "dash", "fish", "ksh", "zsh", "default", "none"})
+"""Values of ``-S`` in hyperfine 1; here, ``-S`` has no value."""
 _INTERPRETER = re.compile(r"(python|pypy)[\d.]*|(ba|da|k|z|fi|c|tc)?sh")
+"""Name of a program that runs code after its own option ``-c``."""
 _IGNORED_EXITS_OPTION = "--ignored-exits"
 """Hidden option that takes the exit statuses of ``--ignore-failure=1,2``."""
 
@@ -303,11 +307,11 @@ def _translate_metrics(value: str) -> str:
     """Return a value of hyperfine's ``--metrics`` as a value of our ``--metrics``."""
     if value.strip() in PRESETS:
         return ",".join(METRICS[name] for name in PRESETS[value.strip()])
-    names = []
+    own_names = []
     for metric in value.split(","):
         name, _, _ = metric.strip().partition(":")
-        names.append(METRICS[name] if name in METRICS else metric)
-    return ",".join(names)
+        own_names.append(METRICS[name] if name in METRICS else metric)
+    return ",".join(own_names)
 
 
 def _names_a_unit(value: str) -> bool:

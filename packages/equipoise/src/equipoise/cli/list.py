@@ -29,6 +29,7 @@ from equipoise.shared.safe_text import as_unicode
 from equipoise.studies.catalogue import built_in_studies
 
 Row = tuple[str, ...]
+"""Cells of a row, or the headings of a list."""
 
 
 def _study_rows() -> Iterator[Row]:
@@ -56,6 +57,7 @@ class ListRequest(Struct, frozen=True, kw_only=True):
 
     list_name: str
     all_runs: bool
+    """Whether to list campaigns of certificates and of single hosts."""
     ledger: Path
     json_file: str | None
     verbose: bool

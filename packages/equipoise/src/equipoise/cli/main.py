@@ -55,6 +55,7 @@ GROUPS = {
     },
     "Team": {"merge": "Merge ledgers into one ledger that has every run once."},
 }
+"""Summaries of commands by heading and name; kinds of campaign add more (`commands`)."""
 
 
 @functools.cache

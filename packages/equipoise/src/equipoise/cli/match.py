@@ -83,10 +83,10 @@ def write_match_outputs(
 def pairs_as_json(result: TableMatch) -> dict[str, Any]:
     """Return fields of the JSON document: pairs, dropped rows, missing values and warnings."""
     pairs = result.pairs
-    treated, controls = pairs.effective_sizes
+    treated_size, control_size = pairs.effective_sizes
     arrays = (pairs.treated_index, pairs.control_index, pairs.weights)
     return {
-        "effective_sample_size": {"treated": treated, "control": controls},
+        "effective_sample_size": {"treated": treated_size, "control": control_size},
         **problems_as_json(result.table, result.array_match, result.balance),
         "pairs": [
             {"treated": treated, "control": control, "weight": weight}

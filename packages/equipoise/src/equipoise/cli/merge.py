@@ -70,7 +70,7 @@ def command(request: MergeRequest) -> int:
 
 
 def _summary_line(path: Path, report: MergeReport) -> str:
-    runs = [
+    run_counts = [
         f"{count} {state}"
         for count, state in (
             (report.new, "new"),
@@ -80,4 +80,4 @@ def _summary_line(path: Path, report: MergeReport) -> str:
         )
         if count
     ]
-    return f"{path}: {', '.join(runs) or 'no run'}; {report.trials:,} new trials"
+    return f"{path}: {', '.join(run_counts) or 'no run'}; {report.trials:,} new trials"

@@ -46,6 +46,7 @@ _ADDRESS_PREFIXES = ("tcp://", "tls://", "ssh:", "local:")
 def _split_assignment(
     context: click.Context, option: click.Parameter, value: str | None
 ) -> tuple[str, str] | None:
+    """Split ``COLUMN=VALUE`` into the column and the value."""
     if value is None:
         return None
     column, equals, assigned_value = value.partition("=")
@@ -57,6 +58,7 @@ def _split_assignment(
 def _split_treatment(
     context: click.Context, option: click.Parameter, value: str
 ) -> tuple[str, str | None]:
+    """Split ``COLUMN=CANDIDATE:BASELINE``; the versions may be missing."""
     if "=" not in value:
         return value, None
     return _split_assignment(context, option, value) or ("", None)
@@ -69,6 +71,7 @@ class ClusterValues(NamedTuple):
     """Columns in which dependent rows have equal values; ``("none",)`` if rows are independent.
     ``None``: use a column with a known name, such as ``day``."""
     address: str | None
+    """Address of a cluster of hosts; ``None`` if no value is an address."""
 
 
 def _split_clusters(
@@ -76,13 +79,13 @@ def _split_clusters(
 ) -> ClusterValues:
     """Separate the columns from the address of a cluster of hosts."""
     addresses = [value for value in values if value.startswith(_ADDRESS_PREFIXES)]
-    columns = [value for value in values if not value.startswith(_ADDRESS_PREFIXES)]
-    if len(addresses) > 1 or len(columns) > 1:
+    column_lists = [value for value in values if not value.startswith(_ADDRESS_PREFIXES)]
+    if len(addresses) > 1 or len(column_lists) > 1:
         raise click.BadParameter(
             "give at most one value with columns (A,B) and one with an address.", context, option
         )
-    column_names = None if not columns else options.split_names(context, option, columns[0])
-    return ClusterValues(column_names, *addresses or (None,))
+    columns = None if not column_lists else options.split_names(context, option, column_lists[0])
+    return ClusterValues(columns, *addresses or (None,))
 
 
 class ObserveRequest(Struct, frozen=True, kw_only=True):
@@ -95,20 +98,27 @@ class ObserveRequest(Struct, frozen=True, kw_only=True):
     outcome: str
     covariates: tuple[str, ...] | None
     exact: tuple[str, ...]
+    """Columns in which matched rows must be equal."""
     clusters: ClusterValues
     hosts: ClusterOptions
     """Options of the connection to a cluster of hosts; ``clusters`` has the address."""
     method: str
     difference: bool
+    """Whether to report a difference of outcomes instead of a ratio."""
     placebo_outcome: tuple[str, ...]
     placebo_period: tuple[str, str] | None
+    """Column and value of the rows from before the change."""
     mediators: tuple[str, ...]
+    """Columns that the candidate itself changes."""
     allow: tuple[str, ...]
+    """Facts of the environment in which campaigns may differ."""
     leave_others_out: bool
     missing: Literal["refuse", "drop", "indicator"] | None
     unit: str | None
+    """Plural noun for the rows."""
     one_unit: bool
     strata: str | None
+    """Column whose values are analysed one at a time."""
     seed: int
     threads: int | None
     output: OutputOptions
@@ -269,6 +279,7 @@ def command(request: ObserveRequest) -> int:
 def _observe_log(
     question: Question, request: ObserveRequest, progress: Progress
 ) -> ObservationResult:
+    """Read all rows of the log and estimate the effect."""
     from equipoise_matching.observation.analysis import observe
     from equipoise_matching.tables.missing import complete_log
     from equipoise_matching.warning import AnalysisWarning
@@ -297,6 +308,7 @@ def _observe_log(
 def _observe_strata(
     question: Question, source: str, column: str, access: ClusterAccess | None, progress: Progress
 ) -> ObservationResult:
+    """Estimate the effect from strata, on this machine or on workers."""
     from equipoise_matching.observation.strata import check_strata, observe_strata
     from equipoise_matching.tables.strata import find_strata
 
@@ -412,21 +424,21 @@ def _log_of_trials(records: Sequence[RunRecord], source: str) -> ObservedLog:
             f"{source}: no measured trial succeeded",
             hint="name another campaign; `equipoise show RUN` says why trials failed",
         )
-    names = dict.fromkeys(name for row in rows for name in row)
-    columns = {name: _column_array([row.get(name) for row in rows]) for name in names}
+    column_names = dict.fromkeys(name for row in rows for name in row)
+    columns = {name: _column_array([row.get(name) for row in rows]) for name in column_names}
     return ObservedLog(source, columns, dict(left_out), differences, "runs")
 
 
 def _environment_differences(records: Sequence[RunRecord]) -> ValuesByFact:
-    names = dict.fromkeys(
+    facts = dict.fromkeys(
         difference.name
         for record in records[1:]
         for difference in environment_differences(records[0].environment, record.environment)
     )
     environments = [dict(flat_facts(record.environment)) for record in records]
     return {
-        name: tuple(str(environment.get(name, "unknown")) for environment in environments)
-        for name in names
+        fact: tuple(str(environment.get(fact, "unknown")) for environment in environments)
+        for fact in facts
     }
 
 

@@ -188,8 +188,8 @@ def _status_text(status: ComparisonStatus) -> str:
     if status.search:
         return status.search
     is_open = None in status.ratio_ci and not status.closes
-    interval = "interval still open" if is_open else _estimate_and_interval(status)[1]
-    return f"{status.candidate}: {interval}"
+    _, interval = _estimate_and_interval(status)
+    return f"{status.candidate}: {'interval still open' if is_open else interval}"
 
 
 def _estimate_and_interval(status: ComparisonStatus) -> tuple[str, str]:

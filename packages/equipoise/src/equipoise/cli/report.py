@@ -30,6 +30,7 @@ from equipoise.model.errors import UnusableInput
 from equipoise.studies.catalogue import with_findings
 
 DOCUMENT_EXTENSION = ".json"
+"""Extension of a file that ``--json`` wrote."""
 
 
 class ReportRequest(Struct, frozen=True, kw_only=True):

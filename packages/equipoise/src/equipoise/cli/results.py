@@ -28,6 +28,7 @@ from equipoise.shared.safe_text import visible
 _MAX_LISTED = 4
 """Maximum number of differences in a message, and of values of one difference."""
 _MAX_VALUE_LETTERS = 40
+"""Maximum length of a value in a message."""
 
 ValuesByFact = dict[str, tuple[str, ...]]
 """Values of a fact in each campaign, by the name of the fact; only facts that differ."""
@@ -126,14 +127,14 @@ def require_allowed(differences: ValuesByFact, allowed: Collection[str], alterna
     Raise `UnusableInput` if another fact differs. ``alternative`` is the remedy that the hint
     offers before ``--allow``; ``{name}`` in this text is replaced by the name of the fact.
     """
-    names = [name for name in differences if name not in allowed]
-    if not names:
+    facts = [fact for fact in differences if fact not in allowed]
+    if not facts:
         return
-    facts = [f"{name}: {_values_text(differences[name])}" for name in names]
+    fact_texts = [f"{fact}: {_values_text(differences[fact])}" for fact in facts]
     raise UnusableInput(
-        f"the campaigns ran in different environments ({listed(facts, _MAX_LISTED, '; ')})",
-        hint=f"{alternative.format(name=names[0])}; or allow the difference with "
-        f"--allow {','.join(names)}",
+        f"the campaigns ran in different environments ({listed(fact_texts, _MAX_LISTED, '; ')})",
+        hint=f"{alternative.format(name=facts[0])}; or allow the difference with "
+        f"--allow {','.join(facts)}",
     )
 
 

@@ -107,6 +107,7 @@ class SuiteOptions(Struct, frozen=True):
     benches: tuple[str, ...] = ()
     """Values of ``--bench``, such as ``sort=./sort words``."""
     suite: Path | None = None
+    """File that describes several benchmarks."""
     build: str | None = None
     """Command line that builds a revision."""
 
@@ -151,6 +152,7 @@ class CommitsOptions(Struct, frozen=True, kw_only=True):
 
     benchmarks: SuiteOptions
     metrics: str | None
+    """Value of ``--metrics``: a metric or, with a tool, benchmarks."""
     limits: CampaignLimits
     output: OutputOptions
 

@@ -44,6 +44,7 @@ class _StandardOutput(io.FileIO):
     """Standard output; after the first failure, it discards everything."""
 
     failure: OSError | None = None
+    """First error of a write; ``None`` if every write succeeded."""
 
     def write(self, data: Buffer, /) -> int:
         if self.failure is None:

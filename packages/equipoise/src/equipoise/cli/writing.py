@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from equipoise.report.document import Document, Figures
 
 FIGURE_EXTENSIONS = ("html", "svg", "png")
+"""Formats in which each figure is written."""
 MAX_ID_LETTERS = 80
 """Maximum length of a run's id in the name of its folder."""
 ReportedCampaign = tuple[ResultDocument, RunRecord | None]
@@ -160,7 +161,7 @@ def markdown_with_figures(documents: Sequence[Document], path: Path) -> str:
     from equipoise.report.renderers.markdown import to_markdown
     from equipoise.shared.pictures import require_figures
 
-    names: Counter[str] = Counter()
+    name_counts: Counter[str] = Counter()
 
     def write_svgs(figures: Figures) -> Iterator[tuple[str, str]]:
         try:
@@ -170,8 +171,8 @@ def markdown_with_figures(documents: Sequence[Document], path: Path) -> str:
             say(f"{path} has no figure: {missing.what}", missing.hint)
             return
         for figure in figures.figures():
-            names[figure.name] += 1
-            suffix = f"-{names[figure.name]}" if names[figure.name] > 1 else ""
+            name_counts[figure.name] += 1
+            suffix = f"-{name_counts[figure.name]}" if name_counts[figure.name] > 1 else ""
             file = path.with_name(f"{path.stem}-{figure.name}{suffix}.svg")
             save(figure.chart, file)
             yield figure.chart.to_dict(validate=False)["title"]["text"], file.name
@@ -212,10 +213,10 @@ def save_figures(figures: Iterable[Figure], folder: Path) -> list[Path]:
 
     _create_folder(folder)
     files: list[Path] = []
-    names: Counter[str] = Counter()
+    name_counts: Counter[str] = Counter()
     for figure in figures:
-        names[figure.name] += 1
-        suffix = f"_{names[figure.name]}" if names[figure.name] > 1 else ""
+        name_counts[figure.name] += 1
+        suffix = f"_{name_counts[figure.name]}" if name_counts[figure.name] > 1 else ""
         for extension in FIGURE_EXTENSIONS:
             files.append(folder / f"{figure.name}{suffix}.{extension}")
             save(figure.chart, files[-1])

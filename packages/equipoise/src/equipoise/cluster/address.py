@@ -20,13 +20,16 @@ from equipoise.model.errors import UnusableInput
 from equipoise.shared.spelling import option
 
 ADDRESS_FORMATS = "tcp://HOST:PORT, tls://HOST:PORT, ssh:FILE or local:N"
+"""Formats of ``--cluster``, for hints."""
 SCHEDULER_FORMAT = "tcp://HOST:PORT"
+"""Format of the address of a scheduler, for hints."""
 _SCHEDULER_PATTERN = re.compile(
     r"(?P<scheme>tcp|tls)://"
     r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\s/:@\[\]]+):(?P<port>[0-9]{1,5})"
 )
 _MAX_PORT = 65_535
 MAX_LOCAL_WORKERS = 64
+"""Maximum number of workers of ``local:N``."""
 _PRIVATE_NETWORKS = tuple(
     ipaddress.ip_network(network)
     for network in (
@@ -60,6 +63,7 @@ class SshHosts(Struct, frozen=True):
     """Hosts in the file of ``ssh:FILE``, on which Equipoise starts a cluster through SSH."""
 
     text: str
+    """Address as the user typed it."""
     file: Path
 
 
@@ -67,6 +71,7 @@ class LocalWorkers(Struct, frozen=True):
     """Workers on this host, for ``local:N``."""
 
     text: str
+    """Address as the user typed it."""
     worker_count: int
 
 
@@ -118,7 +123,7 @@ def resolve(host: str) -> tuple[str, ...]:
         entries = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
         return ()
-    return tuple(dict.fromkeys(str(entry[4][0]) for entry in entries))
+    return tuple(dict.fromkeys(str(socket_address[0]) for *_, socket_address in entries))
 
 
 def refuse_unprotected(address: SchedulerAddress, resolver: Resolver = resolve) -> None:
@@ -137,10 +142,12 @@ def refuse_unprotected(address: SchedulerAddress, resolver: Resolver = resolve) 
         )
     public_ips = [ip for ip in addresses if not is_private_address(ip)]
     if public_ips:
-        resolved = "" if address.host in public_ips else f" ({address.host} is {public_ips[0]})"
+        resolved_text = (
+            "" if address.host in public_ips else f" ({address.host} is {public_ips[0]})"
+        )
         raise UnusableInput(
             f"the connection to {address.text} is unprotected: it would leave the private network "
-            f"without encryption{resolved}, and anybody on the path could run code as you",
+            f"without encryption{resolved_text}, and anybody on the path could run code as you",
             hint=f"use tls:// with {option('tls_ca')}, {option('tls_cert')} and "
             f"{option('tls_key')}, or add {option('insecure')}",
         )

@@ -59,6 +59,7 @@ from equipoise.shared.spelling import command_line_spelling, option
 
 MODULE = "equipoise.cluster.campaign_process"
 _MAX_LOG_BYTES = 1 << 16
+"""Size of the log above which a new process empties it."""
 _NANNY_VARIABLES = {
     "MALLOC_TRIM_THRESHOLD_": "65536",
     "OMP_NUM_THREADS": "1",
@@ -85,9 +86,9 @@ def begin(order: Order) -> Status:
         if not folder.path.exists():
             remove_old_campaigns(folder.path.parent)
             folder.path.mkdir(mode=0o700, exist_ok=True)
-        with folder.lock_life() as life_file:
-            if life_file is not None and _must_start(order, folder):
-                _start_process(order, folder, life_file)
+        with folder.lock_life() as life_descriptor:
+            if life_descriptor is not None and _must_start(order, folder):
+                _start_process(order, folder, life_descriptor)
     except OSError as error:
         raise _folder_error(folder, error) from error
     return folder.status()
@@ -103,7 +104,7 @@ def _must_start(order: Order, folder: CampaignFolder) -> bool:
     return order.segment == progress.segment and state in ("died", "failed")
 
 
-def _start_process(order: Order, folder: CampaignFolder, life_file: int) -> None:
+def _start_process(order: Order, folder: CampaignFolder, life_descriptor: int) -> None:
     """Check and write the order, then start the campaign process with the locked file."""
     earlier_order = folder.read_order()
     stored_order = StoredOrder(
@@ -126,13 +127,13 @@ def _start_process(order: Order, folder: CampaignFolder, life_file: int) -> None
     try:
         # -P: modules in the working folder, such as a user's random.py, must not be imported.
         process = subprocess.Popen(
-            [sys.executable, "-P", "-m", MODULE, str(folder.path), str(life_file)],
+            [sys.executable, "-P", "-m", MODULE, str(folder.path), str(life_descriptor)],
             cwd=stored_order.folder,
             env=environment_without_dask(),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=log,
-            pass_fds=(life_file,),
+            pass_fds=(life_descriptor,),
             start_new_session=True,
         )
     finally:
@@ -187,6 +188,7 @@ def _folders_with_builds(stored_order: StoredOrder, folder: CampaignFolder) -> M
 def check_plan(plan: Plan, order: Order) -> None:
     """Raise `UnusableInput` if a plan is for another host, or cannot be measured on a cluster."""
     member = plan.membership
+    # `whole` is the identity of the fleet's run, and `place` the index of the host in the fleet.
     if member is None or (member.whole, member.place) != (order.fleet, order.host_index):
         raise version_mismatch("the order has a plan for another host of the fleet")
     if plan.terms is not None:
@@ -291,12 +293,13 @@ def _measure(folder: CampaignFolder, stored_order: StoredOrder, writer: _Progres
 
 
 def _resume(run_id: str, order: Order, ledger: Ledger, writer: _ProgressWriter) -> None:
+    """Continue a campaign, unless it has ended and the order adds no blocks."""
     record = ledger.read_run(run_id)
     block_count = len(complete_blocks(record.draws, record.trials))
     writer.write(run=run_id, blocks=block_count)
     stop_reason = record.segments[-1].stopped_because
     if order.limits is None and stop_reason in get_args(StopReason):
-        # The campaign has ended, and nothing asks for more blocks.
+        # The campaign has ended, and the order has no new limits.
         return
     limits = order.limits or CampaignLimits()
     if stop_reason == "block limit" and limits.blocks is None:
@@ -317,9 +320,9 @@ def main() -> int:
     """Run the campaign whose folder the command line names."""
     signal.signal(signal.SIGINT, _interrupt_campaign)
     signal.signal(signal.SIGTERM, _interrupt_campaign)
-    folder_path, life_file = sys.argv[1:]
+    folder_path, life_descriptor = sys.argv[1:]
     # Trials must not inherit the lock.
-    os.set_inheritable(int(life_file), False)
+    os.set_inheritable(int(life_descriptor), False)
     run(CampaignFolder(Path(folder_path)))
     return 0
 

@@ -38,6 +38,7 @@ CONNECT_TIMEOUT_S = 5.0
 _GREETING_LENGTH = struct.Struct("<Q")
 """First bytes of the greeting (the first message of a scheduler): the length of the greeting."""
 _MAX_GREETING_BYTES = 1 << 20
+"""Maximum length of a greeting; a longer one is not from Dask."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +139,7 @@ def security_for(
             f"the connection to {address} would not be encrypted, in spite of the TLS files",
             hint=f"write {address.replace('tcp:', 'tls:', 1)}, or remove the TLS files",
         )
-    tls_context = None if tls is None else _tls_context(tls)
+    given_context = None if tls is None else _tls_context(tls)
     distributed = require("distributed", "clusters", "cluster")
     # If the user gives no TLS files, Dask's configuration may name some.
     security = distributed.Security()
@@ -149,7 +150,7 @@ def security_for(
             tls_client_key=str(tls.key),
             require_encryption=True,
         )
-    context = tls_context or security.get_connection_args("client").get("ssl_context")
+    context = given_context or security.get_connection_args("client").get("ssl_context")
     if scheduler.is_encrypted and context is None:
         raise UnusableInput(
             f"the scheduler at {address} needs TLS files",

@@ -58,6 +58,7 @@ HostState = Literal["starting", "waiting", "measuring", "no answer", "ended", "f
 """``waiting``: the host waits for its measurement lock; ``missing``: the coordinator gave up the
 host, because no answer or no new record came for too long."""
 END_STATES: frozenset[HostState] = frozenset({"ended", "failed", "missing"})
+"""States in which the coordinator no longer follows a host."""
 
 
 class HostProgress(Struct, frozen=True):
@@ -77,6 +78,7 @@ class FleetProgress(Struct, frozen=True):
     """Progress of a fleet's campaign."""
 
     run_id: str
+    """Id of the run on all hosts."""
     hosts: tuple[HostProgress, ...]
     """Progress of each host, in the order of the fleet's plan."""
     scheduler_problem: str | None = None
@@ -229,9 +231,11 @@ class Coordinator:
     """Coordinator of one fleet."""
 
     run_id: str
+    """Id of the run on all hosts."""
     campaigns: Sequence[HostCampaign]
     roster: Roster
     ledger: Ledger
+    """Ledger of this machine, into which the records are copied."""
     listener: FleetListener
     host_timeout_s: float = HOST_TIMEOUT_S
     """Seconds without an answer after which a host is missing."""

@@ -49,8 +49,11 @@ _MAX_SHIPMENTS = 2
 _KERNEL_FOLDERS = ("/proc/", "/sys/", "/dev/")
 """Folders whose files the kernel makes; their files are not compared."""
 _SHELL_CHARACTERS = re.compile(r"[|&;<>()$`*?\[\]{}~!#\n]")
+"""Characters with a meaning for a shell; a line without them is one command."""
 _SHELL_SEPARATORS = re.compile(r"[\s;&|<>()='\"`]+")
+"""Characters between two words of a shell line."""
 _MAX_DIFFERENCES = 3
+"""Maximum number of different files that an error names."""
 
 
 class HostComparison(Struct, frozen=True):
@@ -103,6 +106,7 @@ async def prepare_hosts(
 async def _inventory(
     files: tuple[File, ...], introduction: Introduction, roster: Roster
 ) -> FileInventory | None:
+    """Return the inventory of a host; ``None`` for another version or no answer."""
     if introduction.equipoise != version("equipoise"):
         return None
     host, request = introduction.host.identity, FileInventory(files)
@@ -129,6 +133,7 @@ async def _ship(
     roster: Roster,
     semaphore: asyncio.Semaphore,
 ) -> UnusableInput | None:
+    """Ship files to one host; return the error, or ``None`` if all arrived."""
     for file in files:
         async with semaphore:
             shipment = shipment_of(file, folder)
@@ -155,7 +160,8 @@ def compare_hosts(
     """Decide which hosts may be compared and, if ``ship`` is true, which files to ship to them.
 
     ``files`` are the files of the plan on the coordinator (`files_of`). ``introductions`` and
-    ``inventories`` have the same order. An inventory is ``None`` if a host has another version.
+    ``inventories`` have the same order. An inventory is ``None`` if a host has another version, or
+    did not answer.
     """
     comparable: dict[HostReference, tuple[File, ...]] = {}
     refusals: list[UnusableInput] = []
@@ -248,8 +254,8 @@ def files_of(
     """Return the programs and inputs of a plan that must be the same on every host.
 
     These are programs, interpreters of scripts, the file for standard input, and files that an
-    argument, a variable or a library names. A hook is included if its line has no shell syntax. Of
-    a build line, files in the working folder are included. Folders are not included.
+    argument, a variable or a library names. A hook is included if its line has no shell syntax. A
+    file that a build line names is included if it is in the working folder.
 
     ``plan`` has paths of this machine. ``builds`` are folders in which this machine built the
     levels of a study, and ``build_lines`` are the shell lines of these builds.

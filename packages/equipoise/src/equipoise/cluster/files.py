@@ -44,6 +44,7 @@ PACKAGE_PLACEHOLDER = "{equipoise:package}"
 ENVIRONMENT_PLACEHOLDER = "{equipoise:environment}"
 _OTHER_PACKAGE_PLACEHOLDER = "{{equipoise:package:{}}}"
 _BUILD_PLACEHOLDER = "{{equipoise:build:{}}}"
+"""This placeholder and those above replace the paths of `MachineFolders`."""
 _CONDITION_FIELDS = "command environment hooks process server mapped_from output".split()
 """Fields of a condition that may name a path."""
 _MEASURE_FIELDS = ("input", "output")
@@ -61,6 +62,7 @@ class MachineFolders(Struct, frozen=True):
     builds: tuple[str, ...] = ()
     """Folder of each level that a study builds, in the order of `Order.builds`."""
     package: str = str(native_programs().parent)
+    """Folder of the package Equipoise."""
     packages: Mapping[str, str] = field(
         default_factory=lambda: {
             name: str(folder) for name, folder in folders_with_programs().items()
@@ -192,10 +194,12 @@ def is_inside(path: str) -> bool:
 SHIPPED_FOLDER = "shipped"
 """Name of the folder of shipped files, in the state folder."""
 MAX_SHIPPED_BYTES = 256 * 1024 * 1024
+"""Maximum size of one shipped file."""
 MAX_KEPT_BYTES = 2 * 1024**3
 """Maximum size of all shipped files on a host; the least recently used files are removed."""
 _new_digest = partial(hashlib.blake2b, digest_size=16)
 _DIGEST_PATTERN = re.compile("[0-9a-f]{32}")
+"""Digest as 32 hexadecimal digits."""
 
 
 def local_file(file: File, folder: str) -> File:
@@ -310,17 +314,17 @@ def fill_working_folder(files: tuple[File, ...], folder: Path) -> None:
     unfinished_folder = folder.with_name(f"{folder.name}.unfinished")
     shutil.rmtree(unfinished_folder, ignore_errors=True)
     unfinished_folder.mkdir(mode=0o700)
-    for file, content in shipped_files:
+    for file, kept_path in shipped_files:
         target = unfinished_folder / file.path
         target.parent.mkdir(parents=True, exist_ok=True)
-        _copy(file, content, target)
+        _copy(file, kept_path, target)
     os.rename(unfinished_folder, folder)
 
 
-def _copy(file: File, content: Path, target: Path) -> None:
+def _copy(file: File, kept_path: Path, target: Path) -> None:
     try:
         with (
-            open(content, "rb", opener=lambda path, _: os.open(path, OPEN_UNTRUSTED)) as source,
+            open(kept_path, "rb", opener=lambda path, _: os.open(path, OPEN_UNTRUSTED)) as source,
             target.open("xb") as target_file,
         ):
             shutil.copyfileobj(source, target_file)

@@ -43,14 +43,18 @@ MAX_ENDED_CAMPAIGNS = 100
 _STATE_BYTES = 4096
 """Size of the state file: one page of memory, so that a write replaces the whole file."""
 _END_STATES: frozenset[State] = frozenset({"ended", "failed"})
+"""States of a campaign whose process has reported its end."""
 _DIGEST_BYTES = 8
 _DIGEST_PREFIX_BYTES = 2 * _DIGEST_BYTES + 1
 """Bytes of the digest's hexadecimal digits, and of the space after them."""
 _MAX_READS = 5
+"""Maximum number of attempts to read the state file while the process writes it."""
 _MAX_LOCK_ATTEMPTS = 40
+"""Maximum number of attempts to lock the file ``life``, unless the process ends soon."""
 _PAUSE_S = 0.01
 """Seconds between two attempts to read the state file or to lock the file ``life``."""
 _LOCK_TIMEOUT_S = 20.0
+"""Maximum seconds of all attempts to lock the file ``life``."""
 
 
 class StoredOrder(Struct, frozen=True):
@@ -58,6 +62,7 @@ class StoredOrder(Struct, frozen=True):
 
     order: Order
     ledger: str
+    """Absolute path of the host's ledger."""
     folder: str
     """Absolute path of the worker's working folder."""
 
@@ -154,15 +159,15 @@ class CampaignFolder:
         A process that inherits this descriptor has the lock until it ends.
         """
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
-        with opened(self.path / "life", flags) as life_file:
-            yield life_file if self._try_to_lock(life_file) else None
+        with opened(self.path / "life", flags) as life_descriptor:
+            yield life_descriptor if self._try_to_lock(life_descriptor) else None
 
-    def _try_to_lock(self, life_file: int) -> bool:
+    def _try_to_lock(self, life_descriptor: int) -> bool:
         deadline = time.monotonic() + _LOCK_TIMEOUT_S
         attempts = 0
         while True:
             with contextlib.suppress(BlockingIOError):
-                fcntl.flock(life_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(life_descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 return True
             attempts += 1
             progress = self.read_progress()
@@ -178,8 +183,8 @@ class CampaignFolder:
     def is_alive(self) -> bool:
         """Return whether the process of the campaign is alive, or is being started."""
         try:
-            with opened(self.path / "life", os.O_RDONLY | os.O_CLOEXEC) as life_file:
-                fcntl.flock(life_file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            with opened(self.path / "life", os.O_RDONLY | os.O_CLOEXEC) as life_descriptor:
+                fcntl.flock(life_descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
             return True
         except (FileNotFoundError, NotADirectoryError):
@@ -250,8 +255,11 @@ def remove_old_campaigns(fleets: Path) -> None:
             with contextlib.suppress(FileNotFoundError):
                 ended_campaigns.append((state.stat().st_mtime_ns, state.parent))
     for _, path in sorted(ended_campaigns)[:-MAX_ENDED_CAMPAIGNS]:
-        with contextlib.suppress(FileNotFoundError), CampaignFolder(path).lock_life() as life_file:
-            if life_file is not None:
+        with (
+            contextlib.suppress(FileNotFoundError),
+            CampaignFolder(path).lock_life() as life_descriptor,
+        ):
+            if life_descriptor is not None:
                 shutil.rmtree(path, ignore_errors=True)
 
 

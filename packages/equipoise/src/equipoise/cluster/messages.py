@@ -23,6 +23,7 @@ Task = Callable[[bytes], bytes]
 _MAX_BLOCKS = 2**53
 """Maximum number of blocks that a host may report."""
 _DECODING_ERRORS = (msgspec.DecodeError, msgspec.ValidationError, RecursionError)
+"""Errors of msgspec for bytes that are not the expected message."""
 
 
 class File(Struct, frozen=True):
@@ -34,7 +35,9 @@ class File(Struct, frozen=True):
     digest: str | None
     """BLAKE2b of the content, 32 hexadecimal digits; ``None`` if the host has no such file."""
     mode: int = 0o644
+    """Permissions of the file."""
     is_program: bool = False
+    """Whether the host must be able to execute the file."""
 
 
 class Build(Struct, frozen=True):
@@ -124,6 +127,7 @@ class Status(Struct, frozen=True):
 
     state: State
     blocks: Annotated[int, Meta(ge=0, le=_MAX_BLOCKS)] = 0
+    """Number of complete blocks."""
     running_s: float = 0.0
     """Seconds that the process has run, by the host's monotonic clock."""
     stopped_because: str | None = None
@@ -148,6 +152,7 @@ class FollowReply(Struct, frozen=True):
 
     status: Status
     slice: bytes = b""
+    """New records, as bytes of `equipoise.ledger.parts`."""
     has_more: bool = False
     """Whether there are more records after the slice."""
 

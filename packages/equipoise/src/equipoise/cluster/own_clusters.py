@@ -50,11 +50,13 @@ _SCHEDULER_SETTINGS: dict[str, Any] = {
     "dashboard": False,
     "idle_timeout": IDLE_TIMEOUT,
 }
+"""Arguments of Dask's scheduler."""
 _WORKER_SETTINGS: dict[str, Any] = {
     "nthreads": MAX_WORKER_TASKS,
     "memory_limit": 0,
     "death_timeout": DEATH_TIMEOUT,
 }
+"""Arguments of Dask's workers."""
 _CHECK_PROGRAM = (
     "import distributed, equipoise.cluster.messages; "
     "from equipoise.cluster.worker import DASK_FOLDER; "
@@ -62,12 +64,15 @@ _CHECK_PROGRAM = (
 )
 """Python code that a host runs before the worker starts: it prints the folder for Dask's files."""
 _HOST_LINE_FORMAT = "[USER@]HOST[:PORT] [python=FILE] [folder=FOLDER] [name=NAME]"
+"""Format of a line in a file of hosts, for hints."""
 _HOST_PATTERN = re.compile(
     r"(?:(?P<user>[^@\s]+)@)?(?P<host>\[[0-9A-Fa-f:.%\w]+\]|[^@:\s\[\]]+)(?::(?P<port>\d{1,5}))?"
 )
 _HOST_SETTINGS = ("python", "folder", "name")
+"""Settings that a line of the file may have after the host."""
 _MAX_PORT = 65_535
 _MAX_FILE_BYTES = 1 << 20
+"""Maximum size of a file of hosts."""
 
 
 @contextmanager
@@ -222,8 +227,9 @@ def read_hosts(file: Path) -> tuple[SshHost, ...]:
 
 
 def _host_of(fields: list[str]) -> SshHost | None:
-    host_match = _HOST_PATTERN.fullmatch(fields[0])
-    pairs = [field.partition("=") for field in fields[1:]]
+    address, *assignments = fields
+    host_match = _HOST_PATTERN.fullmatch(address)
+    pairs = [assignment.partition("=") for assignment in assignments]
     settings = {setting: value for setting, _, value in pairs}
     is_valid = all(setting in _HOST_SETTINGS and value for setting, value in settings.items())
     if host_match is None or not is_valid or len(settings) != len(pairs):

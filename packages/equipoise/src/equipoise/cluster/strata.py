@@ -52,6 +52,7 @@ class StratumRequest(Struct, frozen=True):
     equipoise_version: str
     """Version of Equipoise; another version may give another answer."""
     name: str
+    """Name of the stratum."""
     rows: StratumRows
     question: Question
     versions: Versions
@@ -186,6 +187,7 @@ class _StrataQueue:
         self._losses: Counter[int] = Counter()
         """Number of workers that were lost with a stratum, by the index of the stratum."""
         self._first_problem: tuple[int, UnusableInput] | None = None
+        """Index of the first stratum that cannot be analysed, and the error."""
 
     def outcomes(self) -> list[StratumOutcome]:
         """Return the outcomes in the order of the strata."""
@@ -197,10 +199,12 @@ class _StrataQueue:
         finally:
             self._workers.forget(task for _, task in self._tasks.values())
         if self._first_problem is not None:
-            raise self._first_problem[1]
+            _, problem = self._first_problem
+            raise problem
         return [self._outcome_by_index[index] for index in range(len(self._names))]
 
     def _start(self, threads_by_worker: Mapping[str, int]) -> None:
+        """Give a waiting stratum to each free worker."""
         for worker, thread_count in threads_by_worker.items():
             if worker not in self._tasks and self._waiting_indices:
                 index = heapq.heappop(self._waiting_indices)
@@ -208,6 +212,7 @@ class _StrataQueue:
                 self._tasks[worker] = (index, task)
 
     def _collect(self, threads_by_worker: Mapping[str, int]) -> None:
+        """Note the answers of ended tasks, and the workers that are gone."""
         for worker, (index, task) in list(self._tasks.items()):
             if worker not in self._tasks:
                 # `_note_reply` has dropped this stratum, because an earlier stratum failed.
@@ -224,6 +229,7 @@ class _StrataQueue:
                 self._note_loss(index, f"{worker} is gone")
 
     def _note_reply(self, worker: str, index: int, answer: bytes) -> None:
+        """Note the outcome or the problem in the answer of a worker."""
         try:
             reply = read_reply(answer, self._names[index])
         except UnusableInput as problem:
@@ -253,6 +259,7 @@ class _StrataQueue:
         self._workers.forget(self._tasks.pop(worker)[1] for worker in late_workers)
 
     def _note_loss(self, index: int, reason: str) -> None:
+        """Note that a worker was lost with a stratum, and put the stratum back."""
         self._losses[index] += 1
         if self._losses[index] < MAX_LOSSES:
             heapq.heappush(self._waiting_indices, index)

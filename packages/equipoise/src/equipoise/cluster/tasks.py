@@ -37,6 +37,7 @@ from equipoise.shared.spelling import command_line_spelling
 MAX_SLICE_BYTES = 1 << 20
 """Approximate maximum size of a slice: the part of a campaign's record in one answer."""
 _MAX_TRIALS = 1000
+"""Maximum number of trials in a slice."""
 
 
 def _with_refusals(task: Task) -> Task:
@@ -72,7 +73,7 @@ def introduce(request: bytes) -> bytes:
 
 @_with_refusals
 def examine(request: bytes) -> bytes:
-    """Answer a `FileInventory` with a `FileInventory`: the same paths, as files of this host."""
+    """Answer the coordinator's `FileInventory` with the files of this host at the same paths."""
     requested = from_bytes(request, FileInventory).files
     return to_bytes(FileInventory(tuple(files.local_file(file, os.getcwd()) for file in requested)))
 

@@ -43,9 +43,10 @@ STABLE_LIFETIME_S = 60.0
 KILL_DELAY_S = 10.0
 """Seconds between SIGTERM and SIGKILL for a worker."""
 MAX_WORKER_TASKS = 4
+"""Maximum number of tasks that a worker runs at the same time."""
 DASK_FOLDER = "dask"
-"""Folder for Dask's files, in the user's state folder. Dask imports modules from this folder, so
-no other user may be able to create it."""
+"""Folder for Dask's files, in the user's state folder. Other users cannot write there, because Dask
+imports modules from this folder."""
 _PR_SET_PDEATHSIG = 1
 """Command of prctl(2): choose the signal that a process gets when its parent ends."""
 QUIET_SETTINGS: dict[str, object] = {

@@ -42,12 +42,14 @@ _MIN_LOG_SPAN = 0.002
 
 def condition_color(names: Sequence[str]) -> alt.Color:
     """Return the channel for the colours of conditions, with a legend in the order of the plan."""
-    return _condition_channels(names)[0]
+    color, _ = _condition_channels(names)
+    return color
 
 
 def condition_shape(names: Sequence[str]) -> alt.Shape:
     """Return the channel for the shapes of conditions; equal colours have different shapes."""
-    return _condition_channels(names)[1]
+    _, shape = _condition_channels(names)
+    return shape
 
 
 def _condition_channels(names: Sequence[str]) -> tuple[alt.Color, alt.Shape]:
@@ -139,8 +141,11 @@ class RatioAxis(Struct, frozen=True):
     """Axis of ratios of costs: changes in percent near 1, otherwise factors."""
 
     low: float
+    """Smallest drawn ratio."""
     high: float
+    """Largest drawn ratio."""
     in_percent: bool
+    """Whether the axis shows changes in percent instead of factors."""
 
     def coordinate(self, ratio: float) -> float:
         """Return the coordinate of a ratio; a ratio outside of the range gets the edge."""
@@ -170,14 +175,14 @@ class RatioAxis(Struct, frozen=True):
         ``subject`` names the ratio in the title.
         """
         scale_type: Literal["linear", "log"] = "linear" if self.in_percent else "log"
-        equal = self.coordinate(1.0)
+        at_one = self.coordinate(1.0)
         # On a horizontal axis, a label in two lines needs less width.
-        label = f"['{equal:g}', 'equal']" if channel_type is alt.X else f"'equal  {equal:g}'"
+        label = f"['{at_one:g}', 'equal']" if channel_type is alt.X else f"'equal  {at_one:g}'"
         axis = alt.Axis(
             format="+~r" if self.in_percent else "~r",
             tickCount=6,
             values=alt.Undefined if self.in_percent else list(self._ticks()),
-            labelExpr=f"datum.value == {equal:g} ? {label} : datum.label",
+            labelExpr=f"datum.value == {at_one:g} ? {label} : datum.label",
         )
         unit = "change, in %" if self.in_percent else "times it (logarithmic)"
         scale = plain_scale(self.coordinate(self.low), self.coordinate(self.high), kind=scale_type)

@@ -39,10 +39,13 @@ HOW_TO_READ = (
 ROW_HEIGHT = 112
 """Height of a condition's row in pixels. The heights below are fractions of it."""
 BINS = 80
+"""Number of bars if bars replace the dots."""
 _HILL_HEIGHT = 0.40
 _DOTS_HEIGHT = 0.34
 _GAP_HEIGHT = 0.07
+"""Space between the line of a condition and its dots."""
 _LABEL_Y = 0.5
+"""Distance of the name above the line of its condition, in rows."""
 _STRIP_HEIGHT = LABEL_STRIP / ROW_HEIGHT
 _GOLDEN_RATIO = (math.sqrt(5.0) - 1.0) / 2.0
 
@@ -98,7 +101,9 @@ class _Panel(Struct, frozen=True):
     values_by_condition: dict[str, list[float]]
     quantity: DrawnQuantity
     x: alt.X
+    """Axis of the values."""
     y: alt.Y
+    """Axis of the rows: the condition with the index n is at -n."""
 
     def density_of(self, values: list[float]) -> tuple[Floats, Floats] | None:
         """Estimate the density of values in the drawn range; ``None`` for too few values."""
@@ -181,20 +186,24 @@ class _Panel(Struct, frozen=True):
         low, high = quantity.coordinate(quantity.low), quantity.coordinate(quantity.high)
         charts = []
         for index, values in enumerate(self.values_by_condition.values()):
-            drawn = [quantity.scaled(value) for value in values if not quantity.is_beyond(value)]
-            coordinates = [quantity.coordinate(value) for value in drawn]
+            drawn_values = [
+                quantity.scaled(value) for value in values if not quantity.is_beyond(value)
+            ]
+            coordinates = [quantity.coordinate(value) for value in drawn_values]
             counts, edges = np.histogram(coordinates, bins=BINS, range=(low, high))
-            ends = np.exp(edges) if quantity.logarithmic else edges
+            bin_ends = np.exp(edges) if quantity.logarithmic else edges
             top = -index - _GAP_HEIGHT
             rows: Rows = [
                 {
-                    "x": rounded(float(ends[number])),
-                    "until": rounded(float(ends[number + 1])),
+                    "x": rounded(float(bin_ends[bin_index])),
+                    "until": rounded(float(bin_ends[bin_index + 1])),
                     "y": top,
-                    "base": round(top - _DOTS_HEIGHT * int(counts[number]) / int(counts.max()), 4),
-                    "trials": int(counts[number]),
+                    "base": round(
+                        top - _DOTS_HEIGHT * int(counts[bin_index]) / int(counts.max()), 4
+                    ),
+                    "trials": int(counts[bin_index]),
                 }
-                for number in np.flatnonzero(counts)
+                for bin_index in np.flatnonzero(counts)
             ]
             bar = alt.MarkDef("rect", color=color_of(index), opacity=0.8, aria=False)
             charts.append(self.draw(rows, bar, x2="until:Q", y2="base:Q", tooltip=["trials:Q"]))
@@ -267,9 +276,9 @@ class _Panel(Struct, frozen=True):
         return [
             chart
             for is_first, align, offset in sides
-            if (side := [row for row in rows if row["first"] is is_first])
+            if (side_rows := [row for row in rows if row["first"] is is_first])
             for chart in labels(
-                side,
+                side_rows,
                 "words:N",
                 x=self.x,
                 y=self.y,
@@ -296,10 +305,12 @@ class _Panel(Struct, frozen=True):
     def notes(self) -> list[str]:
         """Return the notes on unknown values and on the scale."""
         notes = []
-        known = sum(row.analysed for _, row, _ in trials_with_values(self.document, self.metric))
-        unknown = sum(row.analysed for row in self.document.trials) - known
-        if unknown:
-            notes.append(f"{unknown} analysed trials have no known {self.quantity.name}.")
+        known_count = sum(
+            row.analysed for _, row, _ in trials_with_values(self.document, self.metric)
+        )
+        unknown_count = sum(row.analysed for row in self.document.trials) - known_count
+        if unknown_count:
+            notes.append(f"{unknown_count} analysed trials have no known {self.quantity.name}.")
         if self.quantity.logarithmic:
             notes.append("The axis is logarithmic: the conditions lie far apart.")
         return notes

@@ -35,6 +35,7 @@ class Figure(Struct, frozen=True):
     name: str
     """Name for files and for links, such as ``time_course``."""
     how_to_read: str
+    """Explanation for readers."""
     chart: alt.LayerChart
 
 
@@ -127,15 +128,15 @@ def as_value_ratios(document: DocumentT, sequences: Sequences) -> tuple[Document
 
     If more of the metric is better, the cost is the inverse of the value.
     """
-    metrics_as_values = document.more_is_better
+    inverted_metrics = document.more_is_better
     comparisons = tuple(
-        with_ratios_of_values(comparison) if comparison.metric in metrics_as_values else comparison
+        with_ratios_of_values(comparison) if comparison.metric in inverted_metrics else comparison
         for comparison in document.comparisons
     )
     control = document.control
-    if control is not None and control.comparison.metric in metrics_as_values:
+    if control is not None and control.comparison.metric in inverted_metrics:
         control = replace(control, comparison=with_ratios_of_values(control.comparison))
-    if document.primary_metric in metrics_as_values:
+    if document.primary_metric in inverted_metrics:
         sequences = {
             candidate: tuple(map(_value_point, points)) for candidate, points in sequences.items()
         }

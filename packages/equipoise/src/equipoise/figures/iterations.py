@@ -34,14 +34,19 @@ HEIGHT = 260
 MAX_POINTS = 200
 """Maximum number of points of a line; with more iterations, a point is a median of several."""
 MAX_TRIALS = 10
+"""Maximum number of trials that the chart draws."""
 _MAX_LINEAR_RATIO = 3.0
 """Maximum ratio of the largest to the smallest value on a linear axis."""
 _MARGIN_SHARE = 0.05
+"""Empty space at each end of an axis, as a share of the drawn range."""
 
 
 class _Trial(Struct, frozen=True):
+    """An analysed trial with the values of its iterations."""
+
     block: int
     values: Sequence[float]
+    """Value of each iteration."""
     shape: TrialIterations | None
     """Levels of the iterations; ``None`` if they could not be classified."""
 
@@ -104,6 +109,7 @@ def _read_trials(document: ResultDocument, condition: ConditionResult, metric: s
 
 
 def _points(trials: Sequence[_Trial], group_size: int, divisor: float) -> Rows:
+    """Return the points of the thin lines; each is a median of ``group_size`` values."""
     return [
         {
             "iteration": 1 + start,
@@ -116,6 +122,7 @@ def _points(trials: Sequence[_Trial], group_size: int, divisor: float) -> Rows:
 
 
 def _levels(trials: Sequence[_Trial], divisor: float) -> Rows:
+    """Return a row for each stretch of iterations with one level."""
     return [
         {
             "iteration": 1 + stretch.begin,

@@ -21,6 +21,7 @@ _METRIC_NAMES = {
     "cpu_s": "CPU time",
     "max_rss_bytes": "peak memory",
 }
+"""Names of metrics whose identifier is not a readable name."""
 _MAX_LINEAR_RATIO = 5.0
 """Maximum ratio of the largest to the smallest median on a linear axis."""
 _OUTER_PERCENTILES = (2.0, 98.0)
@@ -29,16 +30,19 @@ _MAX_RANGES_BEYOND = 1.5
 """Maximum distance from an outer percentile to an end of the axis. The unit is the distance between
 the two outer percentiles."""
 _MARGIN_SHARE = 0.07
+"""Empty space at each end of an axis, as a share of the drawn range."""
 _DIGITS = 6
+"""Number of significant digits of a drawn number."""
 _MAX_TICKS = 9
+"""Maximum number of labels of a logarithmic axis."""
 _MIN_DECADE_FACTOR = 4.0
 """Minimum ratio of the ends of an axis with `_DECADE_LABELS`; else labels are evenly spaced."""
 _DECADE_LABELS = ((1, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9), (1, 2, 5), (1, 3), (1,))
 """Possible sets of labels, as multiples of a power of ten, from dense to sparse."""
 
 _MAX_BAR_LENGTHS = 4.0
-"""Maximum distance from the outermost ratio to the end of a bar on the axis, in median lengths of
-bars. A longer bar may be cut off."""
+"""Maximum distance on the axis from the outermost ratio to the end of a bar. The unit is the median
+length of a bar. A longer bar may be cut off."""
 
 
 class DrawnQuantity(Struct, frozen=True):
@@ -54,6 +58,7 @@ class DrawnQuantity(Struct, frozen=True):
     high: float
     """Upper end of the drawn range, in ``unit``."""
     logarithmic: bool
+    """Whether the axis is logarithmic."""
 
     def title(self) -> str:
         """Return the title of the axis, with the unit."""
@@ -140,8 +145,8 @@ def log_ticks(low: float, high: float) -> list[float]:
     if high < _MIN_DECADE_FACTOR * low:
         return _even_ticks(low, high)
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    for steps in _DECADE_LABELS:
-        candidates = [rounded(step * 10.0**power) for power in powers for step in steps]
+    for multiples in _DECADE_LABELS:
+        candidates = [rounded(number * 10.0**power) for power in powers for number in multiples]
         ticks = [tick for tick in candidates if low <= tick <= high]
         if len(ticks) <= _MAX_TICKS:
             return ticks
@@ -151,8 +156,8 @@ def log_ticks(low: float, high: float) -> list[float]:
 
 
 def _even_ticks(low: float, high: float) -> list[float]:
-    power = 10.0 ** math.floor(math.log10((high - low) / _MAX_TICKS))
-    widths = (step * power for step in (1, 2, 5, 10, 20))
+    magnitude = 10.0 ** math.floor(math.log10((high - low) / _MAX_TICKS))
+    widths = (multiple * magnitude for multiple in (1, 2, 5, 10, 20))
     width = next(width for width in widths if (high - low) / width < _MAX_TICKS)
     first_number, last_number = math.ceil(low / width), math.floor(high / width)
     return [rounded(number * width) for number in range(first_number, last_number + 1)]

@@ -52,11 +52,15 @@ HOW_TO_READ_SHIFT = (
     "Each bar is an interval for that point alone."
 )
 COMPARED, CONTROL = "compared", "control"
+"""Kinds of rows, which the legend names."""
 _COLOR_INDEX_BY_KIND = {COMPARED: 0, CONTROL: 5}
 """Index of the colour of each kind in the palette; the control is grey."""
 MAX_ROWS = 40
+"""Maximum number of comparisons that a chart draws."""
 MAX_POINTS = 400
+"""Maximum number of interim analyses that a chart draws."""
 _ROW_HEIGHT = 38
+"""Height of a row in pixels."""
 _LABEL_OFFSET = 14
 """Pixels between a name and the bar below."""
 _HEIGHT = 260
@@ -70,6 +74,7 @@ class _Row(Struct, frozen=True):
     label: str
     comparison: AnyComparison
     kind: str = COMPARED
+    """``COMPARED`` or ``CONTROL``."""
     badge: str = ""
     """Text for a comparison without a verdict."""
 
@@ -159,11 +164,11 @@ def sequence(
     )
     name = metric_name(comparison.metric)
     y = axis.channel(alt.Y, f"{name} against the baseline")
-    step = math.ceil(len(points) / MAX_POINTS)
+    stride = math.ceil(len(points) / MAX_POINTS)
     rows: Rows = [
         {"block": point.block, **axis.coordinates(point.ratio, (point.low, point.high))}
         # Take evenly spaced points, including the last point.
-        for point in points[::-1][::step][::-1]
+        for point in points[::-1][::stride][::-1]
     ]
     known_rows = [row for row in rows if row["ratio"] is not None]
     # The band has steps: an interval reaches from the previous point to its own point.
@@ -251,6 +256,7 @@ def shift(
 def _draw(
     rows: Sequence[_Row], title: str, subject: str, notes: list[str], min_effect: float
 ) -> alt.LayerChart:
+    """Draw a bar and a mark for each comparison, with its name above."""
     drawn_rows = rows[:MAX_ROWS]
     # The control is the last row, and it is always drawn.
     if len(rows) > MAX_ROWS:
@@ -261,7 +267,7 @@ def _draw(
     notes = [*notes, *axis.edge_note(row.comparison.ratio_ci for row in drawn_rows)]
     names = list(dict.fromkeys(row.label for row in drawn_rows))
     kinds = list(dict.fromkeys(row.kind for row in drawn_rows))
-    data: Rows = [
+    bar_rows: Rows = [
         {
             "label": row.label,
             "kind": row.kind,
@@ -276,19 +282,19 @@ def _draw(
     legend = top_legend() if len(kinds) > 1 else None
     color, shape = color_and_shape("kind", kinds, color_indices, legend)
     tooltip = tooltips(("label:N", "of"), ("says:N", "verdict"), *RATIO_TOOLTIPS)
-    bars: dict[str, Any] = {"y": y, "color": color, "tooltip": tooltip}
+    channels: dict[str, Any] = {"y": y, "color": color, "tooltip": tooltip}
     label_rows = [{"label": label} for label in names]
     name_mark = {"align": "left", "dy": -_LABEL_OFFSET, "limit": alt.ExprRef("width - 8")}
     layers = [
         *axis.reference_marks(min_effect, x),
         label_strips(label_rows, y, -_LABEL_OFFSET),
-        layer(data, rule(3), x=x, x2="high:Q", **bars),
+        layer(bar_rows, rule(3), x=x, x2="high:Q", **channels),
         layer(
-            [row for row in data if row["ratio"] is not None],
+            [row for row in bar_rows if row["ratio"] is not None],
             point(80),
             x="ratio:Q",
             shape=shape,
-            **bars,
+            **channels,
         ),
         # Names are above the bars, because long commands need the full width of a phone.
         *labels(label_rows, "label:N", x=alt.value(4), y=y, mark=name_mark),

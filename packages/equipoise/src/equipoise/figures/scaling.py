@@ -37,9 +37,11 @@ HOW_TO_READ_NORMALISED = (
 MAX_LAWS = 4
 """Maximum number of fitted laws in the notes; a table of the page has all laws."""
 _MAX_LABELS = 8
+"""Maximum number of sizes that all get a label; else labels are at round numbers."""
 _MAX_LINEAR_RATIO = 4.0
 """Maximum ratio of the largest to the smallest value on a linear axis."""
 _COST_FIELDS = ("value", "low", "high")
+"""Fields of a row that are costs."""
 
 
 def size_scaling(document: ResultDocument, factor: str) -> alt.LayerChart:
@@ -100,7 +102,8 @@ def size_normalised(document: ResultDocument, factor: str) -> alt.LayerChart | N
     def law(size: float) -> float:
         return float(size**exponent * math.log(size) ** log_power)
 
-    first_line = other_levels(measured[0][1], factor)
+    _, first_condition, _ = measured[0]
+    first_line = other_levels(first_condition, factor)
     sizes_and_medians = (
         (size, summary.median)
         for size, condition, summary in measured
@@ -125,10 +128,11 @@ def size_normalised(document: ResultDocument, factor: str) -> alt.LayerChart | N
     )
 
 
-def _row(measurement: Measurement, factor: str, unit: float) -> dict[str, Any]:
+def _row(measurement: Measurement, factor: str, divisor: float) -> dict[str, Any]:
+    """Return a row whose costs are divided by ``divisor``."""
     size, condition, summary = measurement
     low, high = (summary.median if end is None else end for end in summary.median_ci)
-    costs = {"value": summary.median / unit, "low": low / unit, "high": high / unit}
+    costs = {"value": summary.median / divisor, "low": low / divisor, "high": high / divisor}
     return {"size": size, **costs, "condition": other_levels(condition, factor)}
 
 

@@ -30,11 +30,15 @@ HOW_TO_READ = (
 )
 HEIGHT = 280
 BINS = 150
+"""Number of bins of trials if bands replace the dots."""
 WITHIN, BEYOND, TIMED_OUT = "within", "beyond", "timed out"
+"""Kinds of trials: within the axis, beyond the axis, or without a time."""
 _WINDOWS = 10
 """Number of trials of a condition divided by the window of the running median."""
 _MIN_WINDOW_TRIALS = 5
+"""Minimum number of trials in the window of the running median."""
 _MAX_LINE_POINTS = 400
+"""Maximum number of points of a running median."""
 
 
 def time_course(document: ResultDocument, *, max_dots: int = MAX_DOTS) -> alt.LayerChart:
@@ -74,6 +78,7 @@ def time_course(document: ResultDocument, *, max_dots: int = MAX_DOTS) -> alt.La
 
 
 def _rows(document: ResultDocument, metric: str, quantity: DrawnQuantity) -> Rows:
+    """Return a row for each finished trial; the value of an outlier is the edge."""
     names = {condition.name for condition in document.conditions}
     return [
         {
@@ -153,6 +158,7 @@ def _bands(rows: Rows, axes: Mapping[str, Any]) -> list[alt.Chart]:
 
 
 def _running_medians(rows: Rows, names: list[str]) -> Rows:
+    """Return the points of the running median of each condition."""
     points: Rows = []
     for name in names:
         trials = [row for row in rows if row["condition"] == name and row["analysed"]]
@@ -161,9 +167,9 @@ def _running_medians(rows: Rows, names: list[str]) -> Rows:
             continue
         values = np.array([row["value"] for row in trials])
         windows = np.lib.stride_tricks.sliding_window_view(values, 2 * half_width + 1)
-        step = math.ceil(len(windows) / _MAX_LINE_POINTS)
-        medians = np.median(windows[::step], axis=1).tolist()
-        centres = trials[half_width : half_width + len(windows) : step]
+        stride = math.ceil(len(windows) / _MAX_LINE_POINTS)
+        medians = np.median(windows[::stride], axis=1).tolist()
+        centres = trials[half_width : half_width + len(windows) : stride]
         points += [
             {"trial": row["trial"], "value": median, "condition": name}
             for row, median in zip(centres, medians, strict=True)
@@ -174,7 +180,8 @@ def _running_medians(rows: Rows, names: list[str]) -> Rows:
 def _states(
     document: ResultDocument, metric: str, quantity: DrawnQuantity, axes: Mapping[str, Any]
 ) -> list[alt.Chart]:
-    levels: Rows = []
+    """Draw the level of each state, and a dashed line at each change of state."""
+    state_rows: Rows = []
     for condition in document.conditions:
         summary = condition.metrics.get(metric)
         states = () if summary is None else summary.states or ()
@@ -187,7 +194,7 @@ def _states(
             continue
         starts = [trial_numbers[state.begin] for state in states]
         ends = [*starts[1:], trial_numbers[-1]]
-        levels += [
+        state_rows += [
             {
                 "trial": start,
                 "until": until,
@@ -197,22 +204,22 @@ def _states(
             }
             for state, start, until in zip(states, starts, ends, strict=True)
         ]
-    if not levels:
+    if not state_rows:
         return []
-    changes = [row for row in levels if not row["first"]]
+    changes = [row for row in state_rows if not row["first"]]
     dashed_line = rule(1.5, strokeDash=[4, 3])
     tooltip = tooltips(("condition:N",), ("trial:Q",))
     return [
-        layer(levels, rule(2, aria=False), x2="until:Q", **axes),
+        layer(state_rows, rule(2, aria=False), x2="until:Q", **axes),
         layer(changes, dashed_line, x=axes["x"], color=axes["color"], tooltip=tooltip),
     ]
 
 
 def _notes(rows: Rows, is_binned: bool) -> list[str]:
     notes = []
-    edge = "marked at the edge (▲)"
+    edge_phrase = "marked at the edge (▲)"
     if is_binned:
-        edge = "drawn at the edge"
+        edge_phrase = "drawn at the edge"
         notes.append(
             f"{len(rows)} trials are too many to draw each: bands reach from the smallest to the "
             "largest of neighbouring trials."
@@ -220,5 +227,5 @@ def _notes(rows: Rows, is_binned: bool) -> list[str]:
     counts = Counter(row["kind"] for row in rows)
     for kind, event in ((TIMED_OUT, "timed out"), (BEYOND, "lie beyond the axis")):
         if counts[kind]:
-            notes.append(f"{counts[kind]} of {len(rows)} trials {event}: {edge}.")
+            notes.append(f"{counts[kind]} of {len(rows)} trials {event}: {edge_phrase}.")
     return notes

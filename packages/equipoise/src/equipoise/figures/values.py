@@ -125,12 +125,15 @@ def scaling_laws(document: ResultDocument, factor: str, metric: str) -> dict[str
         if row.analysed:
             blocks.setdefault(row.block, {})[row.condition] = value
     laws: dict[str, ScalingLaw] = {}
-    for levels, names in sizes_by_levels.items():
+    for levels, name_by_size in sizes_by_levels.items():
         costs = np.array(
-            [[block.get(name, math.nan) for name in names.values()] for block in blocks.values()]
-        ).reshape(-1, len(names))
+            [
+                [block.get(name, math.nan) for name in name_by_size.values()]
+                for block in blocks.values()
+            ]
+        ).reshape(-1, len(name_by_size))
         try:
-            laws[levels] = scaling_law(tuple(names), costs, seed=document.run.seed)
+            laws[levels] = scaling_law(tuple(name_by_size), costs, seed=document.run.seed)
         except UnusableInput:
             # A law needs two sizes above 1.
             continue
@@ -139,10 +142,11 @@ def scaling_laws(document: ResultDocument, factor: str, metric: str) -> dict[str
 
 def law_sentence(law: ScalingLaw) -> str:
     """Return the fitted exponents: ``N^2.13 (2.10 to 2.16); simple laws that fit …``."""
-    exponents = [f"N^{exponent_text(law.power_law)}"]
+    exponent_texts = [f"N^{exponent_text(law.power_law)}"]
     if len(law.sizes) > MIN_SIZES:
-        exponents.append(f"with log N, N^{exponent_text(law.exponents[1])}")
-    return f"{'; '.join(exponents)}; {_simple_laws(law)}"
+        exponent_with_log = law.exponents[1]
+        exponent_texts.append(f"with log N, N^{exponent_text(exponent_with_log)}")
+    return f"{'; '.join(exponent_texts)}; {_simple_laws(law)}"
 
 
 def exponent_text(exponent: Exponent) -> str:

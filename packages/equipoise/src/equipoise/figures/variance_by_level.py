@@ -26,8 +26,10 @@ HOW_TO_READ = (
     "blocks, the other lines are the conditions."
 )
 MAX_ROWS = 12
+"""Maximum number of ratios and conditions that the chart draws."""
 ROW_HEIGHT = 26
 HEAD_HEIGHT = 60
+"""Height of the axis and the legend, in pixels."""
 
 
 def variance_by_level(document: ResultDocument) -> alt.LayerChart | None:
@@ -35,11 +37,13 @@ def variance_by_level(document: ResultDocument) -> alt.LayerChart | None:
     variances = list(_named_variances(document))
     if not variances:
         return None
-    drawn = variances[:MAX_ROWS]
+    drawn_variances = variances[:MAX_ROWS]
     levels = list(
-        dict.fromkeys(component.level for _, by_level in drawn for component in by_level.components)
+        dict.fromkeys(
+            component.level for _, by_level in drawn_variances for component in by_level.components
+        )
     )
-    names = [name for name, _ in drawn]
+    names = [name for name, _ in drawn_variances]
     rows: Rows = [
         {
             "name": name,
@@ -50,7 +54,7 @@ def variance_by_level(document: ResultDocument) -> alt.LayerChart | None:
             "share": rounded(component.share),
             "units": component.units,
         }
-        for name, by_level in drawn
+        for name, by_level in drawn_variances
         for component in by_level.components
     ]
     x = alt.X(
@@ -71,19 +75,21 @@ def variance_by_level(document: ResultDocument) -> alt.LayerChart | None:
         ("share:Q", "share of the variance", ".0%"),
         *((f"{field}:Q", field, ".3~r") for field in ("deviation", "low", "high")),
     )
-    has_more = len(variances) > len(drawn)
+    has_more = len(variances) > len(drawn_variances)
     return frame(
         [
             layer(rows, rule(2), x="low:Q", x2="high:Q", **channels),
             layer(rows, point(70), x=x, shape=shape, tooltip=tooltip, **channels),
         ],
         title="Which level the spread comes from",
-        notes=[f"The first {len(drawn)} of {len(variances)} rows are drawn."] if has_more else [],
+        notes=[f"The first {len(drawn_variances)} of {len(variances)} rows are drawn."]
+        if has_more
+        else [],
         description=(
             f"Standard deviation added by each of the levels {', '.join(levels)}, with intervals, "
             f"for {', '.join(names)}."
         ),
-        height=HEAD_HEIGHT + ROW_HEIGHT * len(levels) * len(drawn),
+        height=HEAD_HEIGHT + ROW_HEIGHT * len(levels) * len(drawn_variances),
     )
 
 

@@ -27,6 +27,7 @@ Forms = frozenset[Form]
 BRIEF: Forms = frozenset({"screen"})
 """A terminal without ``--verbose``."""
 VERBOSE: Forms = frozenset({"verbose"})
+"""A terminal with ``--verbose``."""
 SCREEN: Forms = BRIEF | VERBOSE
 """A terminal, with and without ``--verbose``."""
 PAGE: Forms = frozenset({"page"})
@@ -63,6 +64,7 @@ class Name(Struct, frozen=True):
 
     text: str
     color: str = ""
+    """Colour of the condition in the figures; empty if it has none."""
     command: str = ""
     """Empty if the name already is the command."""
 
@@ -83,6 +85,7 @@ class Histogram(Struct, frozen=True):
 
 
 Cell = str | Styled | Name | Histogram
+"""Content of a table cell."""
 Row = tuple[Cell, ...]
 
 
@@ -128,12 +131,14 @@ def columns_and_rows(
 
 
 _COLUMN_KINDS: Mapping[str, ColumnKind] = {kind: kind for kind in get_args(ColumnKind)}
+"""Kinds of columns by the end of a heading."""
 
 
 class BasePart(Struct, frozen=True, kw_only=True):
     """Base class of all parts of a document."""
 
     forms: Forms = EVERYWHERE
+    """Forms that show the part."""
 
     @property
     def kind(self) -> str:
@@ -310,6 +315,7 @@ class Claim(Struct, frozen=True):
     interval: str = ""
     """Interval with its coverage; empty if there is none."""
     strip: Strip | None = None
+    """Drawing of the interval; ``None`` if there is none."""
     cause_sentence: str = ""
     """Sentence on the cause of the difference; empty if no cause was searched for."""
     remarks: tuple[str, ...] = ()

@@ -25,6 +25,7 @@ from equipoise.report.kind import report_kind
 MAX_FILE_BYTES = 1024 * 1024 * 1024
 """Maximum size of a document; a campaign of 100,000 trials writes about 100 MB."""
 _HINT = "name a result document, such as the file of `equipoise show last --json result.json`"
+"""Hint for a file that is not a result document."""
 _DAMAGED_HINT = "write the file again with `equipoise show RUN --json FILE`"
 _VERSION_HINT = "read the file with the version of Equipoise that wrote it"
 MAX_MIN_EFFECT = 1000.0
@@ -144,7 +145,7 @@ def schema(document_class: type[msgspec.Struct] = ResultDocument) -> dict[str, A
 
 
 _LONG_NUMBER = re.compile(rb"\d{19}")
-"""Pattern in every text with an integer of more than 64 bits, and in some other texts."""
+"""Pattern that is in every text with an integer of more than 64 bits, but also in other texts."""
 
 
 def _has_huge_integer(part: Any) -> bool:
@@ -162,7 +163,7 @@ def _has_huge_integer(part: Any) -> bool:
 
 
 _LARGE_EXPONENT = re.compile(rb"[eE]\+?\d{3}|\d{100}")
-"""Pattern in every text with a number above `MAX_MEASURED_VALUE`, and in some other texts."""
+"""Pattern that is in every text with a number above `MAX_MEASURED_VALUE`, also in other texts."""
 
 
 def _measured_parts(document: dict[str, Any], measured_below: Mapping[str, str]) -> Iterator[Any]:

@@ -107,7 +107,9 @@ class ClusterOptions(Struct, frozen=True):
 
 
 _TLS_FILES = ("tls_ca", "tls_cert", "tls_key")
+"""Fields of `ClusterOptions` with files, in the order of the fields of `TlsFiles`."""
 _ADD_CLUSTER = f"add --cluster ADDRESS; an address is {ADDRESS_FORMATS}"
+"""Hint for an option that needs ``--cluster``."""
 
 
 class HostOptions(Struct, frozen=True):

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from equipoise.report.document import Form
 
 REPORT_EXTENSIONS = (".html", ".htm", ".md", ".tex", ".csv")
+"""Extensions of the file of a report; each selects a format."""
 
 
 def export_option(format_name: str, *, is_hidden: bool = False) -> Option:
@@ -149,6 +150,7 @@ class OutputOptions(Struct, frozen=True):
 
     ledger: Path = DEFAULT_LEDGER
     json_file: str | None = None
+    """File for the JSON; ``-`` is stdout."""
     report_file: Path | None = None
     show_env: bool = False
     """Whether reports show the values of all environment variables."""
@@ -157,7 +159,9 @@ class OutputOptions(Struct, frozen=True):
     """Whether the terminal shows the details of the result."""
     color: bool = True
     durable: bool = False
+    """Whether each trial survives a loss of power."""
     allow_concurrent: bool = False
+    """Whether to measure while another campaign runs on this host."""
     host: str | None = None
     """Name of this host; by default the value of ``EQUIPOISE_HOST``, else the machine's name."""
     exports: HyperfineExports = HyperfineExports()
@@ -165,8 +169,9 @@ class OutputOptions(Struct, frozen=True):
     reference_result: ResultDocument | None = None
     """Content of ``against_file``, a result to compare with; `checked` sets it."""
     allowed: tuple[str, ...] | None = None
-    """Facts that may differ between two environments; ``None`` allows all differences."""
+    """Facts that may differ between two environments; without ``--allow``, all facts may."""
     why: bool = False
+    """Whether to explain the largest gap."""
     tests_causes: bool = True
     """Whether to test the suggested causes."""
     figures: Path | None = None

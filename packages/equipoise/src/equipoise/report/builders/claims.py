@@ -73,6 +73,7 @@ OTHER_COMMAND = "OTHER COMMAND"
 _TIME_PREFIX = "time"
 """First word of the name of each time metric."""
 _MAX_LISTED_NAMES = 4
+"""Maximum number of conditions that a cell of the ranking names."""
 _PADDING_FRACTION = 0.12
 """Empty space at each end of a strip (the drawing of an interval), as a fraction of its range."""
 _MIN_HALF_RANGE = 0.002
@@ -137,8 +138,8 @@ def no_difference_sentence(document: ResultDocument) -> str:
         baseline = baselines.pop() if len(baselines) == 1 else "their baselines"
         limit = f"±{comparisons[0].min_effect:g} %"
         return f"No difference: all are the same as {baseline} within {limit}"
-    ends = [comparison.ratio_ci for comparison in comparisons]
-    bounds = [max(high, 1.0 / low) for low, high in ends if low and high]
+    intervals = [comparison.ratio_ci for comparison in comparisons]
+    bounds = [max(high, 1.0 / low) for low, high in intervals if low and high]
     unlimited_count = len(comparisons) - len(bounds)
     if unlimited_count:
         count_text = "all" if not bounds else f"{unlimited_count} of {len(comparisons)}"
@@ -160,7 +161,7 @@ def _rounded_up(bound: float) -> str:
     if bound <= 0.0:
         return "0"
     step = 10.0 ** (math.floor(math.log10(bound)) - 1)
-    # Without the small number, a rounding error could turn 4.7 into 4.8.
+    # Without the subtraction, a rounding error could turn 4.7 into 4.8.
     return f"{math.ceil(bound / step - 1e-9) * step:.15g}"
 
 
@@ -225,7 +226,7 @@ def strip_of(
 
 
 def _title(document: ResultDocument, claims: Sequence[Claim]) -> tuple[str, tuple[str, ...]]:
-    """Return the sentence above the claims and further lines, unless the claim is the answer."""
+    """Return the title above the claims and more lines; no title if the claim is the answer."""
     has_many_claims, comparisons = len(claims) > MAX_CLAIMS, document.primary_comparisons
     counts = verdict_counts(document)
     if (kind_title := report_kind(document).title(document, claims)) is not None:
@@ -295,6 +296,7 @@ def _time_or_speed(comparison: Comparison) -> tuple[str, float | None, Interval]
 
 
 def _terminal_certainty(comparison: Comparison, document: ResultDocument) -> Iterator[str]:
+    """Yield lines for a terminal that say how certain a claim is."""
     in_layouts = comparison.in_these_layouts
     if in_layouts is not None:
         estimate, bounds = estimate_and_interval(in_layouts.ratio, in_layouts.ratio_ci)
@@ -377,6 +379,7 @@ def _fast_and_slow_runs(comparison: Comparison) -> str:
 
 
 def _page_certainty(comparison: Comparison, document: ResultDocument) -> Iterator[tuple[str, str]]:
+    """Yield names and values for a page that say how certain a claim is."""
     if sentence := _fast_and_slow_runs(comparison):
         yield "Fast and slow runs", sentence
     if equivalence := equivalence_text(comparison):
@@ -524,11 +527,11 @@ def _name_list(names: Sequence[str]) -> str:
 
 def typical_lines(document: ResultDocument) -> Iterator[str]:
     """Yield lines on the distribution of the only condition."""
-    value, condition = document.typical, document.conditions[0]
-    summary = None if value is None else condition.metrics.get(value.metric)
-    if value is None or summary is None:
+    typical, condition = document.typical, document.conditions[0]
+    summary = None if typical is None else condition.metrics.get(typical.metric)
+    if typical is None or summary is None:
         return
-    to_text = metric_formatter(value.metric)
+    to_text = metric_formatter(typical.metric)
     spread = "" if summary.sd is None else f" ± {to_text(summary.sd)} (standard deviation)"
     yield (
         f"mean {to_text(summary.mean)}{spread}; from {to_text(summary.min)} to "
@@ -540,7 +543,7 @@ def typical_lines(document: ResultDocument) -> Iterator[str]:
         yield f"{failures} {'run' if failures == 1 else 'runs'} failed, warm-up included"
     if len(summary.modes) == 1:
         yield f"1 mode: {to_text(summary.modes[0].at)}"
-    elif modes := modes_sentence(value.metric, summary):
+    elif modes := modes_sentence(typical.metric, summary):
         yield modes
 
 

@@ -1,4 +1,8 @@
-"""Builds tables with a row for each condition: for the terminal, a page, and texts."""
+"""Builds tables with a row for each condition: for the terminal, a page, and texts.
+
+A heading may end in the kind of its column: ``:name``, ``:number`` (`columns_and_rows`). In this
+file, ``primary_metric`` is the metric that a campaign compares. `PRIMARY_METRIC` is the wall time.
+"""
 
 from __future__ import annotations
 
@@ -48,6 +52,7 @@ from equipoise.shared.theme import color_of
 from equipoise.stats.scaling import ScalingLaw, describe_law
 
 MAX_OTHER_METRIC_ROWS = 60
+"""Maximum number of comparisons on other metrics that a terminal shows."""
 MAX_METRIC_COLUMNS = 3
 """Maximum number of other metrics with a column; further metrics are in extra tables."""
 
@@ -76,7 +81,7 @@ def screen_table(document: ResultDocument) -> Table:
 
 
 def grouped_table(document: ResultDocument) -> Table:
-    """Build the terminal's table of a study; a group has equal levels of the other factors."""
+    """Build the terminal's table of a study; conditions of a group differ in one factor only."""
     columns, comparisons = _MainColumns.of(document), document.primary_comparisons
     factor = compared_factor(document, comparisons[0])
     by_candidate = {comparison.candidate: comparison for comparison in comparisons}
@@ -106,6 +111,7 @@ def grouped_table(document: ResultDocument) -> Table:
 def written_table(document: ResultDocument) -> Table:
     """Build the table for Markdown, LaTeX and a notebook, with the verdict of each condition."""
     columns, comparisons = _MainColumns.of(document), document.primary_comparisons
+    # Comparisons of trials without a random order; they have no verdict.
     samples = document.samples
     # The change against the baseline, its interval and the verdict, by candidate.
     verdicts: dict[str, tuple[str, str, str]] = {}
@@ -187,6 +193,7 @@ def equivalence_text(comparison: Comparison) -> str:
     The text is empty if the verdict used only the ratio's interval.
     """
     level, interval = comparison.equivalence_level, comparison.equivalence_ci
+    # If only the means forbid the verdict `equivalent`, this interval allowed it.
     has_decided = comparison.verdict == "equivalent" or comparison.means_veto
     if not has_decided or interval == comparison.ratio_ci:
         return ""
@@ -231,9 +238,9 @@ def compared_factor(document: ResultDocument, comparison: Comparison) -> str | N
 
 
 def shown_comparison(document: ResultDocument, comparison: ComparisonT) -> ComparisonT:
-    """Return a comparison with ratios of values; a result has ratios of costs.
+    """Return a comparison with ratios of values instead of ratios of costs.
 
-    If more of a metric is better, the ratio of values is the inverse of the ratio of costs.
+    If more of a metric is better, the one ratio is the inverse of the other; else they are equal.
     """
     return (
         with_ratios_of_values(comparison)
@@ -264,6 +271,7 @@ class _MainColumns(Struct, frozen=True):
     has_memory: bool
     """Whether the peak memory has a column although it was not requested."""
     notes: tuple[str, ...]
+    """Notes below the table."""
 
     @classmethod
     def of(cls, document: ResultDocument) -> _MainColumns:
@@ -271,6 +279,7 @@ class _MainColumns(Struct, frozen=True):
         primary_metric = document.primary_metric
         metrics = [comparison.metric for comparison in document.comparisons]
         if document.typical is not None:
+            # The campaign has only one condition.
             metrics += document.typical.other_metrics
         requested_metrics = [
             metric
@@ -344,6 +353,7 @@ def _median_cells(
 def _verdict_cells(
     comparison: Comparison | None, document: ResultDocument, is_baseline: bool
 ) -> Iterator[tuple[str, Cell]]:
+    """Yield the change against the baseline, its interval and the verdict."""
     change: Cell = Styled("baseline" if is_baseline else UNKNOWN, "dim")
     interval, verdict = "", Styled("")
     if comparison is not None:
@@ -384,9 +394,9 @@ def _groups_by_levels(
     conditions: Sequence[ConditionResult], factor: str | None
 ) -> dict[tuple[tuple[str, str], ...], list[ConditionResult]]:
     """Group conditions by their levels of the varying factors, without ``factor``."""
-    names = {name for condition in conditions for name in condition.levels} - {factor}
+    factors = {name for condition in conditions for name in condition.levels} - {factor}
     varying_factors = {
-        name for name in names if len({other.levels.get(name) for other in conditions}) > 1
+        name for name in factors if len({other.levels.get(name) for other in conditions}) > 1
     }
     groups: dict[tuple[tuple[str, str], ...], list[ConditionResult]] = {}
     for condition in conditions:
@@ -398,6 +408,7 @@ def _groups_by_levels(
 
 
 def _scaling_table(factor: str, metric: str, laws: dict[str, ScalingLaw]) -> Table:
+    """Build the table of fitted exponents; ``laws`` has a law by line of the chart."""
     has_simple_laws = any(len(law.sizes) > MIN_SIZES for law in laws.values())
     rows: list[Mapping[str, Cell]] = []
     for name, law in laws.items():
@@ -406,9 +417,10 @@ def _scaling_table(factor: str, metric: str, laws: dict[str, ScalingLaw]) -> Tab
             "N^": exponent_text(law.power_law),
         }
         if has_simple_laws:
+            exponent_with_log = law.exponents[1]
             simple_laws = ", ".join(describe_law(*power) for power in law.simple) or "none"
             row |= {
-                "N^ with log N": exponent_text(law.exponents[1]),
+                "N^ with log N": exponent_text(exponent_with_log),
                 "misses by:number": f"{100 * law.power_law.largest_deviation:.1f} %",
                 "simple laws that fit every size:name": simple_laws
                 if law.has_intervals

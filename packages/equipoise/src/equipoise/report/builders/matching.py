@@ -106,6 +106,7 @@ MAX_COVARIATES_WITH_FIGURES = 3
 """Maximum number of covariates with separate figures: the covariates that differ most."""
 _MATCHED_LABEL = "comparable units"
 _ALL_ROWS_LABEL = "all rows as they are"
+"""Labels of the two estimates in the figure of the effect."""
 
 
 def table_document(match: TableMatch, command: str) -> Document:
@@ -173,6 +174,8 @@ def _document(
     naive: Difference | None = None,
     search: GenMatchResult | None = None,
 ) -> Document:
+    """Build a document from a report; ``matches`` is the match, if any."""
+
     def draw_figures() -> Iterator[Figure]:
         yield from _effect_figures(effect, naive, question)
         yield from _balance_figures(balance, search)
@@ -264,8 +267,10 @@ def _verdict_color_of_match(balance: Balance, effect: Difference | None) -> str:
     worst = most_different(
         balance.variables, balance.before if balance.after is None else balance.after
     )
-    is_balanced = worst is not None and worst[1] <= LARGE_DIFFERENCE_PERCENT
-    return "equivalent" if is_balanced else "undecided"
+    if worst is None:
+        return "undecided"
+    _, percent = worst
+    return "equivalent" if percent <= LARGE_DIFFERENCE_PERCENT else "undecided"
 
 
 def _effect_figures(
@@ -329,8 +334,8 @@ def _effect_numbers(
 
 def _balance_numbers(balance: Balance) -> Iterator[NumberRow]:
     for row in balance.rows():
-        name, when, *values = row.items()
-        yield {"kind": "covariate", "name": name[1], "when": when[1], **dict(values)}
+        (_, name), (_, when), *values = row.items()
+        yield {"kind": "covariate", "name": name, "when": when, **dict(values)}
 
 
 def _weight_numbers(search: GenMatchResult | None) -> Iterator[NumberRow]:
@@ -386,7 +391,7 @@ def _brief_observation_parts(result: ObservationResult, report: Report) -> Itera
         (strata,) = (table_of(table) for table in report.tables if table.title == STRATUM)
         yield replace(strata, max_rows=_MAX_BRIEF_ROWS, forms=BRIEF)
     placebos = tuple((f"placebo {placebo.kind}", placebo.summary) for placebo in result.placebos)
-    row_counts = tuple(fact for fact in report.facts if fact[0] == ROWS)
+    row_counts = tuple((name, text) for name, text in report.facts if name == ROWS)
     yield Facts((*row_counts, ("about", result.about), *placebos), forms=BRIEF)
 
 

@@ -38,7 +38,9 @@ from equipoise.shared.spelling import option
 _MAX_LISTED_CHANGES = 6
 """Maximum number of rows that the answer names; they have the largest changes."""
 _MAX_LISTED_DIFFERENCES = 20
+"""Maximum number of differences between the environments that the report lists."""
 _MAX_VALUE_LETTERS = 60
+"""Maximum length of a value in such a difference."""
 
 
 def reference_section(reference: ReferenceComparison) -> Section:
@@ -75,12 +77,12 @@ def largest_changes(reference: ReferenceComparison) -> Iterator[str]:
     Each line begins with the largest change.
     """
     for verb, sign in (("Costs more", 1.0), ("Costs less", -1.0)):
-        ratios = [
+        changes = [
             (row.ratio, row.name)
             for row in reference.rows
             if row.changed and row.ratio is not None and sign * math.log(row.ratio) > 0
         ]
-        descending_changes = sorted(ratios, key=lambda change: -abs(math.log(change[0])))
+        descending_changes = sorted(changes, key=lambda change: -abs(math.log(change[0])))
         if descending_changes:
             change_texts = [f"{name} {percent_change(ratio)}" for ratio, name in descending_changes]
             yield f"{verb}: {listed(change_texts, _MAX_LISTED_CHANGES)}."

@@ -64,6 +64,7 @@ if TYPE_CHECKING:
 MIN_FOLDED_LINES = 8
 """Minimum number of lines of a folded part of the environment."""
 _MAX_LISTED_NAMES = 3
+"""Maximum number of names in the joined name of equal entries."""
 _FIRST_FIGURES = frozenset({"distributions"})
 """Names of the figures directly below the answer."""
 _FIRST_FIGURES_OF_MANY = frozenset({"ratios"})
@@ -151,7 +152,7 @@ def campaign_document(report: CampaignReport) -> Document:
 
 
 def _answer_for_each_form(document: ResultDocument, answer: Answer) -> tuple[Answer, ...]:
-    """Return the answers for the forms; on a terminal, sources of variation are the answer."""
+    """Return the answer of each form; on a terminal, it is the sources of variation, if any."""
     if not (sentences := why.source_sentences(document)):
         return brief_and_verbose(answer)
     title, *lines = sentences
@@ -401,7 +402,7 @@ def _repetition(report: CampaignReport) -> Iterator[Part]:
         forms=PAGE,
     )
     environment = _flat_facts(document.environment)
-    main_facts = (fact for fact in environment if fact[0] in _MAIN_FACTS)
+    main_facts = ((name, text) for name, text in environment if name in _MAIN_FACTS)
     parts: tuple[Part, ...] = (
         Facts((*facts, *main_facts)),
         *([Command(command, "Again:")] if command else []),

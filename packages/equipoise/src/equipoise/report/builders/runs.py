@@ -27,6 +27,7 @@ from equipoise.report.document import (
 from equipoise.shared.spelling import option
 
 _MAX_OTHER_CAMPAIGNS = 5
+"""Maximum number of other campaigns that the list has."""
 MAX_BRIEF_RUNS = 15
 """Maximum number of campaigns that a terminal lists without ``--verbose``."""
 
@@ -54,12 +55,15 @@ def runs_document(runs: Sequence[RunSummary]) -> Document:
     if not runs:
         return Document("runs", "Campaigns", (Paragraph("no campaigns yet"),))
     table = runs_table(runs)
-    latest = table.rows[-MAX_BRIEF_RUNS:]
-    order = ", the latest last" if len(runs) > 1 else ""
+    latest_rows = table.rows[-MAX_BRIEF_RUNS:]
+    order_phrase = ", the latest last" if len(runs) > 1 else ""
     hint = "equipoise show RUN shows one again"
-    title = f"{counted(len(runs), 'campaign')} in this ledger{order}; {hint}."
-    parts: list[Part] = [Paragraph(title), *whole_and_brief(table, replace(table, rows=latest))]
-    if hidden_count := len(table.rows) - len(latest):
+    title = f"{counted(len(runs), 'campaign')} in this ledger{order_phrase}; {hint}."
+    parts: list[Part] = [
+        Paragraph(title),
+        *whole_and_brief(table, replace(table, rows=latest_rows)),
+    ]
+    if hidden_count := len(table.rows) - len(latest_rows):
         text = f"{hidden_count} earlier: {option('verbose')}"
         parts.append(Paragraph(text, "dim", forms=BRIEF))
     return Document("runs", title, tuple(parts))
@@ -70,6 +74,7 @@ def runs_table(runs: Sequence[RunSummary]) -> Table:
 
     Below a campaign on several hosts, there is a row for the campaign of each host.
     """
+    # The campaigns of single hosts, by the id of the run on all hosts.
     members: dict[str, list[RunSummary]] = defaultdict(list)
     for run in runs:
         if run.whole is not None:

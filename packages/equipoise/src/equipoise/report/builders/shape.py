@@ -73,6 +73,7 @@ _MODE_COVARIATES = {
 }
 """By covariate: phrases for a mode with low values, and for a mode with high values."""
 _MAX_SCREEN_LINES = 6
+"""Maximum number of lines on unusual shapes on a terminal."""
 _MAX_DRIFT_P_VALUE = 0.01
 """Maximum p-value of a drift that is shown; small, because there may be many conditions."""
 _RUN_TIME_METRICS = (PRIMARY_METRIC, CALL_METRIC)
@@ -82,8 +83,11 @@ _MIN_TAIL_RATIO = 2.0
 _MIN_AUTOCORRELATION = 0.3
 """Minimum correlation of neighbouring trials for a line on this correlation."""
 _MAX_STATES = 4
+"""Maximum number of states that a sentence names."""
 _MAX_LEVEL_ROWS = 12
+"""Maximum number of rows in the table of variances on a terminal."""
 _MAX_ADVICE = 3
+"""Maximum number of rows whose advice a terminal shows."""
 
 
 def shape_section(document: ResultDocument, comparisons: Sequence[Comparison]) -> Section:
@@ -230,6 +234,7 @@ class VarianceRow(Struct, frozen=True):
 
     name: str
     is_comparison: bool
+    """Whether the row is a comparison; else it is a condition."""
     by_level: VarianceByLevel
     format_value: Callable[[float], str]
     """Function from a mean to its text."""
@@ -253,13 +258,23 @@ def variance_rows(document: ResultDocument) -> Iterator[VarianceRow]:
         summary = condition.metrics.get(metric)
         if summary is not None and summary.by_level is not None:
             yield VarianceRow(
-                condition.name, False, summary.by_level, format_value, format_interval
+                condition.name,
+                is_comparison=False,
+                by_level=summary.by_level,
+                format_value=format_value,
+                format_interval=format_interval,
             )
 
 
 def ratio_variance_row(name: str, by_level: VarianceByLevel) -> VarianceRow:
     """Return the row of a ratio in the table of variances."""
-    return VarianceRow(name, True, by_level, percent_change, interval_text)
+    return VarianceRow(
+        name,
+        is_comparison=True,
+        by_level=by_level,
+        format_value=percent_change,
+        format_interval=interval_text,
+    )
 
 
 def variance_parts(rows: Sequence[VarianceRow]) -> Iterator[Part]:
@@ -292,6 +307,7 @@ def level_facts(by_level: VarianceByLevel) -> Iterator[tuple[str, str]]:
 
 
 def _page_shape_lines(condition: ConditionResult, metric: str, min_effect: float) -> Iterator[str]:
+    """Yield the lines of a page on the distribution of one condition."""
     summary = condition.metrics.get(metric)
     if summary is not None:
         one_mode = f"1 mode: {metric_formatter(metric)(summary.modes[0].at)}"
@@ -390,6 +406,7 @@ def _min_drift(document: ResultDocument, condition: str) -> float:
 
 
 def _mode_name(modes: Sequence[Mode], mode_index: int, metric: str) -> str:
+    """Return words for one of several modes: ``the slow one``, ``the one at 9.6 ms``."""
     if len(modes) == 2:
         upper_name, lower_name = ("slow", "fast") if metric.endswith("_s") else ("high", "low")
         return f"the {upper_name if mode_index == 1 else lower_name} one"
@@ -397,6 +414,7 @@ def _mode_name(modes: Sequence[Mode], mode_index: int, metric: str) -> str:
 
 
 def _covariate_phrase(association: ModeAssociation) -> str:
+    """Return words for the covariate that goes with a mode: ``CPU 3``."""
     covariate, value = association.covariate, association.value
     is_high = association.correlation > 0
     match covariate:

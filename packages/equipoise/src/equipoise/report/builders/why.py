@@ -47,10 +47,13 @@ NO_CHANGE_DECIDED = (
     "(equipoise resume, docs/reference/causes.md)."
 )
 _MAX_CAUSES = 12
+"""Maximum number of causes that a terminal shows."""
 _MAX_BRIEF_ROWS = 3
 """Maximum number of rows on a terminal without ``--verbose``."""
 _BRIEF_COLUMNS = ("share:number", "status", "what it comes from:words")
+"""Columns of the table of causes on a terminal without ``--verbose``."""
 _MAX_REMARKS = 2
+"""Maximum number of remarks on what a source did not see."""
 _STATUS_PHRASES = {
     "open": "not tested by changing it, or not decided",
     "not reachable": "no intervention reaches it",
@@ -130,7 +133,7 @@ def cause_sentence(document: ResultDocument, comparison: Comparison) -> str:
     cause = possible_causes[0]
     summary, *_ = cause.summary.partition(". ")
     sentence = f"Why ({_STATUS_PHRASES.get(cause.status, cause.status)}): {summary.rstrip('.')}."
-    confirmed = (outcome for outcome in cause.tested if outcome.outcome == "confirmed")
+    confirmed = (tested for tested in cause.tested if tested.outcome == "confirmed")
     if (intervention := next(confirmed, None)) is not None:
         fraction = describe_fraction(intervention.share, intervention.share_ci)
         sentence += f" {capitalized(intervention.summary)} closes {fraction} of the gap."
@@ -140,7 +143,7 @@ def cause_sentence(document: ResultDocument, comparison: Comparison) -> str:
 def interventions_section(document: ResultDocument) -> Section | None:
     """Build the section with the effect of each intervention; ``None`` if there are none."""
     by_name: dict[str, InterventionOutcome] = {}
-    for intervention in (outcome for cause in document.why for outcome in cause.tested):
+    for intervention in (tested for cause in document.why for tested in cause.tested):
         # Of several outcomes of an intervention, show the outcome for a cause that it can change.
         if intervention.unchanged is None or intervention.intervention not in by_name:
             by_name[intervention.intervention] = intervention
@@ -181,6 +184,7 @@ def interventions_section(document: ResultDocument) -> Section | None:
 
 
 def _fraction_notes(interventions: Sequence[InterventionOutcome]) -> Iterator[str]:
+    """Yield notes on fractions of the gap below 0 % or above 100 %."""
     fractions = [
         (intervention.share, *intervention.share_ci)
         for intervention in interventions
@@ -207,6 +211,7 @@ def _fraction_notes(interventions: Sequence[InterventionOutcome]) -> Iterator[st
 
 
 def _share_notes(extra_time: ExtraTime) -> tuple[str, ...]:
+    """Return a note if the shares of the extra time exceed 100 %."""
     shares = [part.share_of_gap for part in extra_time.parts if part.share_of_gap is not None]
     if sum(shares) > _MAX_SHOWN_AS_ONE:
         return (

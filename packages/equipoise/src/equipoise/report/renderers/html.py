@@ -25,6 +25,7 @@ MAX_FLAME_GRAPH_BYTES = 750_000
 """Maximum size of a flame graph in a page; a page must be small enough to send."""
 _TEMPLATES_FOLDER = Path(__file__).parent.parent / "templates"
 _SCRIPTS = ("tables.js", "page.js", "download.js")
+"""Files of the page's script, in the order in which they run."""
 
 
 def page(documents: Sequence[Document]) -> str:
@@ -122,6 +123,7 @@ class FigureView(Struct, frozen=True):
     title: str
     notes: tuple[str, ...]
     how_to_read: str
+    """Explanation below the figure."""
     description: str
     height: int
     on_paper: bool

@@ -61,7 +61,9 @@ BARS = " ▁▂▃▄▅▆▇█"
 _ADJACENT_PARTS = ((Paragraph, Bullets, Facts), (Warnings,))
 """Groups of types of parts; no empty line separates two parts of one group."""
 _UNLIMITED_WIDTH = 10_000
+"""Width that every table fits."""
 _INDENT = 2
+"""Number of spaces before a line that belongs to the line above."""
 _NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
 _PLACEHOLDER = "\ue000"
 """Letter that replaces a no-break space while rich breaks lines, because rich breaks there."""
@@ -74,6 +76,7 @@ class _Layout(Struct, frozen=True):
 
     name_width: int
     bin_count: int
+    """Number of bars of a histogram."""
     has_ends: bool
     """Whether a histogram has the smallest and the largest value at its ends."""
 
@@ -86,6 +89,7 @@ _LAYOUTS = (
 )
 """Layouts of a table with histograms, the widest first."""
 _MIN_NAME_WIDTH = 8
+"""Width of names in the narrowest layout."""
 
 
 class _FittedTable(Struct, frozen=True):
@@ -248,11 +252,11 @@ def _print_table(console: Console, table: Table) -> None:
         console.print(Text(visible(table.title), style="bold"))
     shown_count = table.max_rows or len(table.rows)
     rows = table.rows[:shown_count]
-    unlimited = console.options.update(max_width=_UNLIMITED_WIDTH)
+    unlimited_options = console.options.update(max_width=_UNLIMITED_WIDTH)
     # If no version of the table fits, print the last and narrowest version.
     for fitted_table in _fitted_tables(columns, rows):
         rich_table = _rich_table(fitted_table)
-        if console.measure(rich_table, options=unlimited).maximum <= console.width:
+        if console.measure(rich_table, options=unlimited_options).maximum <= console.width:
             break
     console.print(rich_table)
     if headings := [column.heading for column in columns if column not in fitted_table.columns]:
@@ -302,6 +306,7 @@ def _with_columns(
 
 
 def _has_interval(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], index: int) -> bool:
+    """Return whether a cell of the column at ``index`` has an interval."""
     if columns[index].kind in ("name", "words"):
         return False
     cells = [row[index] for row in rows if index < len(row)]
