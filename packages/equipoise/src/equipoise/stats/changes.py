@@ -248,13 +248,13 @@ def level_changes(values: FloatArray, min_effect: float) -> tuple[LevelChange, .
         return ()
     logs = np.log(values)
     if np.median(np.abs(np.diff(logs))) == 0.0:
-        segments, margin = _constant_stretches(logs), 0.0
+        segments, extra_loss = _constant_stretches(logs), 0.0
     else:
         segments = list(find_changes(logs, PENALTY_OF_SUSPICIONS * math.log(len(logs))).segments)
-        margin = MAX_LOSS * long_run_variance(clip_extremes(logs))
+        extra_loss = MAX_LOSS * long_run_variance(clip_extremes(logs))
     min_change = math.log1p(min_effect / 100.0)
     return tuple(
-        _level_change(logs, old_segment, new_segment, margin)
+        _level_change(logs, old_segment, new_segment, extra_loss)
         for old_segment, new_segment in itertools.pairwise(segments)
         if abs(new_segment.level - old_segment.level) > min_change
     )
@@ -268,12 +268,12 @@ def _constant_stretches(logs: FloatArray) -> list[Segment]:
     ]
 
 
-def _level_change(logs: FloatArray, old: Segment, new: Segment, margin: float) -> LevelChange:
-    """Return a change of the level; ``margin`` is the `MAX_LOSS` of its range."""
+def _level_change(logs: FloatArray, old: Segment, new: Segment, extra_loss: float) -> LevelChange:
+    """Return a change of the level; its range has the cuts with up to ``extra_loss`` more loss."""
     first_index, last_index = old.end - 1, old.end
-    if margin > 0.0:
+    if extra_loss > 0.0:
         losses = _cut_losses(clip_extremes(logs)[old.begin : new.end])
-        fitting_cuts = old.begin + 1 + np.flatnonzero(losses <= np.min(losses) + margin)
+        fitting_cuts = old.begin + 1 + np.flatnonzero(losses <= np.min(losses) + extra_loss)
         # The range is one value longer on each side: a value at its border may be an outlier.
         first_index = max(old.begin, min(first_index, int(fitting_cuts[0]) - 1) - 1)
         last_index = min(new.end - 1, max(last_index, int(fitting_cuts[-1])) + 1)

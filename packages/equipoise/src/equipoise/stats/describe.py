@@ -31,7 +31,7 @@ from equipoise.stats.arrays import (
 from equipoise.stats.modes import find_modes
 
 MAX_CHANCE_ERRORS = 2.33
-"""Standard errors of an autocorrelation that one in a hundred independent series exceeds."""
+"""One in a hundred independent series has an autocorrelation above this many standard errors."""
 MIN_AUTOCORRELATION = 0.2
 """Rank autocorrelation above which an interval for independent values is too narrow."""
 MIN_TRIALS_FOR_DRIFT = 6
@@ -53,10 +53,10 @@ def describe(values: FloatArray, *, seed: int, resolution: float = 0.0) -> Metri
     """
     if len(values) == 0:
         raise UnusableInput("there is no value to describe", hint="measure at least one trial")
-    not_finite = np.flatnonzero(~np.isfinite(values))
-    if len(not_finite):
+    bad_indices = np.flatnonzero(~np.isfinite(values))
+    if len(bad_indices):
         raise UnusableInput(
-            f"value {not_finite[0] + 1} of {len(values)} is {values[not_finite[0]]}, not finite",
+            f"value {bad_indices[0] + 1} of {len(values)} is {values[bad_indices[0]]}, not finite",
             hint="leave out the trials without a finite value",
         )
     ordered = np.sort(values)
@@ -188,12 +188,12 @@ def _rank_sum_p_value(head: FloatArray, tail: FloatArray) -> float:
     count = len(head)
     ranks = shared_ranks(np.concatenate([head, tail]))
     # The variance of the ranks themselves allows for ties.
-    spread = count * math.sqrt(float(np.var(ranks, ddof=1)) / (2.0 * count))
-    if spread == 0.0:
+    rank_sum_sd = count * math.sqrt(float(np.var(ranks, ddof=1)) / (2.0 * count))
+    if rank_sum_sd == 0.0:
         return 1.0
     # The 0.5 is Yates's correction for whole ranks.
     distance = max(0.0, abs(float(np.sum(ranks[:count]) - count * np.mean(ranks))) - 0.5)
-    return math.erfc(distance / spread / math.sqrt(2.0))
+    return math.erfc(distance / rank_sum_sd / math.sqrt(2.0))
 
 
 def rank_autocorrelation(values: FloatArray) -> float | None:

@@ -180,10 +180,10 @@ def advice(levels: Levels, unit_s: Sequence[float]) -> tuple[Advice, ...]:
             hint="give one time in seconds for each level, the highest first; the last is above 0",
         )
 
-    def variance_of_mean(first: int, factor: float) -> float:
-        """Return the variance with ``factor`` times the units from ``first`` down."""
+    def variance_of_mean(highest: int, factor: float) -> float:
+        """Return the variance with ``factor`` times the units on level ``highest`` and below."""
         return sum(
-            max(0.0, component.variance) / (component.units * (factor if level >= first else 1.0))
+            max(0.0, component.variance) / (component.units * (factor if level >= highest else 1.0))
             for level, component in enumerate(components)
         )
 

@@ -42,7 +42,7 @@ MAX_CONTINUATIONS = 800
 MIN_CONTINUATIONS = 8
 """Minimum number of continuations of each undecided comparison."""
 FORECAST_GROWTH = 20
-"""Maximum length of a continuation, as a multiple of the blocks so far, within these two bounds:"""
+"""Maximum length of a continuation, as a multiple of the blocks so far, within two more bounds:"""
 MIN_FORECAST_BLOCKS, MAX_FORECAST_BLOCKS = 200, 4000
 _MAX_WON_BLOCKS = 200
 """Number of won blocks that suffices to exclude a ratio at any level in use."""
@@ -170,7 +170,7 @@ def select_most(
         }
         if len(selected) >= selected_count:
             return selected
-        # A lower level selects no more comparisons, so no R between the two numbers is possible.
+        # A lower level selects no more comparisons, so no number between both counts is possible.
         selected_count = len(selected)
     return {}
 
