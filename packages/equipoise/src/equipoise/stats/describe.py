@@ -34,9 +34,9 @@ MAX_CHANCE_ERRORS = 2.33
 """One in a hundred independent series has an autocorrelation above this many standard errors."""
 MIN_AUTOCORRELATION = 0.2
 """Rank autocorrelation above which an interval for independent values is too narrow."""
-MIN_TRIALS_FOR_DRIFT = 6
-MAX_BINS_FOR_DRIFT = 100
-"""Number of medians to which each third of a longer campaign is reduced."""
+MIN_TRIALS_FOR_DRIFT, MAX_BINS_FOR_DRIFT = 6, 100
+"""Minimum number of trials for a drift, and for an autocorrelation; number of medians to which each
+third of a longer campaign is reduced."""
 
 
 def describe(values: FloatArray, *, seed: int, resolution: float = 0.0) -> MetricSummary:

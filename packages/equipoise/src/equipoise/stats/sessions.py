@@ -31,12 +31,12 @@ from msgspec import Struct
 from equipoise._native import student_p_value, student_quantile
 from equipoise.stats.arrays import NORMAL_MAD, FloatArray, IntArray
 
-MIN_PROCESSES = 2
-_MIN_VALUES_FOR_HALVES = 4
+MIN_PROCESSES, _MIN_VALUES_FOR_HALVES = 2, 4
+"""Minimum number of processes of a row: for a variance, and for a comparison of its halves."""
 _TRIMMED_SHARE = 0.2
 """Share of the values that is trimmed at each end."""
 _MEDIAN_EFFICIENCY = 0.37
-"""Efficiency of the median absolute value as an estimate of a normal standard deviation."""
+"""Efficiency of the median absolute value, as an estimate of the sd of a normal law."""
 _MIN_ROWS = 5
 """Minimum number of rows from which an effect that all rows share is estimated."""
 

@@ -160,7 +160,7 @@ def select_most(
 ) -> dict[int, ComparisonVerdict]:
     """Select as many comparisons as possible that meet a condition; return them by index.
 
-    If R of K comparisons are selected, all R meet the condition at the level alpha·R/K.
+    If R of K = ``tested_count`` comparisons are selected, all R meet the condition at alpha·R/K.
     """
     selected_count = tested_count
     while selected_count:

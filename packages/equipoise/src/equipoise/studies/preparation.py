@@ -48,7 +48,7 @@ class StudyOptions(Struct, frozen=True, kw_only=True):
 
 
 class PreparedStudy(Struct, frozen=True):
-    """A study that this host can run, and warnings about factors and levels left out."""
+    """A study that this host can run, with warnings about the factors and levels left out."""
 
     study: Study
     site: Site

@@ -31,7 +31,7 @@ pub struct SearchSettings<'a> {
     pub alpha: f64,
     /// 1 if the last commit costs more than the first, −1 if less.
     pub direction: f64,
-    /// `PairBlock::difference` and `order` of each block of the first and the last commit.
+    /// Difference and order (see `PairBlock`) of each block of the first and the last commit.
     pub confirming: &'a [(f64, f64)],
     /// Prior chances of the n commits, in any unit; empty if they are equal.
     pub prior: &'a [f64],
@@ -214,7 +214,7 @@ impl Search {
         }
     }
 
-    /// The pair to run next: the pair with the most expected evidence for its cost.
+    /// The pair to run next: its blocks give the most expected evidence for their time.
     ///
     /// A build takes as long as `build_cost` trials. `built` says which commits, 0 to n, are built.
     ///
