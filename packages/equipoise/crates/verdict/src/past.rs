@@ -111,12 +111,12 @@ impl Past {
                 *difference -= adjustment.explained_part(row);
             }
         }
-        let corrected = if self.adjusted.len() >= MIN_BLOCKS_FOR_SLOT {
+        let scale_and_slot = if self.adjusted.len() >= MIN_BLOCKS_FOR_SLOT {
             self.scale_and_slot()
         } else {
             None
         };
-        let (scale, slot) = corrected.unwrap_or_else(|| {
+        let (scale, slot) = scale_and_slot.unwrap_or_else(|| {
             let scale = robust_scale(&self.adjusted, &mut self.scratch);
             (scale, 0.0)
         });

@@ -204,13 +204,13 @@ def long_run_variance(series: FloatArray) -> float:
     variance 2v(1 - φ) and the autocorrelation -(1 - φ)/2. They are clipped first, so that changes
     of level hardly count. There must be at least three values.
     """
-    steps = np.diff(series)
-    limit = CLIP_SCALES * _scale(steps)
-    steps = np.clip(steps - np.median(steps), -limit, limit)
-    variance = float(np.mean(steps**2))
+    differences = np.diff(series)
+    limit = CLIP_SCALES * _scale(differences)
+    differences = np.clip(differences - np.median(differences), -limit, limit)
+    variance = float(np.mean(differences**2))
     if variance == 0.0:
         return 0.0
-    correlation = float(np.mean(steps[1:] * steps[:-1])) / variance
+    correlation = float(np.mean(differences[1:] * differences[:-1])) / variance
     dependence = min(MAX_DEPENDENCE, max(0.0, 1.0 + 2.0 * correlation))
     return variance * (1.0 + dependence) / (2.0 * (1.0 - dependence) ** 2)
 

@@ -165,12 +165,12 @@ def drift(values: FloatArray, *, seed: int) -> Drift:
     and if the first median is 0. ``chance`` comes from the ranks of both thirds (Mann and Whitney
     1947).
     """
-    length = len(values) // 3
+    third = len(values) // 3
     if len(values) < MIN_TRIALS_FOR_DRIFT:
         return Drift(ratio=None, ratio_ci=(None, None))
-    bin_count = min(length, MAX_BINS_FOR_DRIFT)
-    head = part_medians(values[:length], bin_count)
-    tail = part_medians(values[-length:], bin_count)
+    bin_count = min(third, MAX_BINS_FOR_DRIFT)
+    head = part_medians(values[:third], bin_count)
+    tail = part_medians(values[-third:], bin_count)
     if median_of(head) == 0:
         return Drift(ratio=None, ratio_ci=(None, None))
     generator = np.random.default_rng(seed)
@@ -180,7 +180,7 @@ def drift(values: FloatArray, *, seed: int) -> Drift:
     if not first_medians.all():
         return Drift(ratio=ratio, ratio_ci=(None, None))
     interval = percentile_interval(last_medians / first_medians)
-    return Drift(ratio, interval, _rank_sum_p_value(values[:length], values[-length:]))
+    return Drift(ratio, interval, _rank_sum_p_value(values[:third], values[-third:]))
 
 
 def _rank_sum_p_value(head: FloatArray, tail: FloatArray) -> float:

@@ -73,8 +73,8 @@ def variance_by_level(
     variances = np.linalg.solve(expectations, mean_square_values)
     chi_squares = np.random.default_rng(seed).chisquare(freedoms[:, None], (len(names), DRAWS))
     pivots = (mean_square_values * freedoms)[:, None] / chi_squares
-    resampled = np.maximum(np.linalg.solve(expectations, pivots), 0.0)
-    bounds = np.quantile(resampled, [level / 2.0, 1.0 - level / 2.0], axis=1)
+    drawn_variances = np.maximum(np.linalg.solve(expectations, pivots), 0.0)
+    bounds = np.quantile(drawn_variances, [level / 2.0, 1.0 - level / 2.0], axis=1)
     nonnegative = np.maximum(variances, 0.0)
     variance_sum = float(nonnegative.sum())
     shares = nonnegative / variance_sum if variance_sum > 0 else nonnegative

@@ -85,17 +85,17 @@ def means_allow_equivalence(baseline: FloatArray, candidate: FloatArray, margin:
     return have_balanced_slow_runs(baseline[:planned], candidate[:planned], margin)
 
 
-def ln_bound_of_means(parts: Sequence[tuple[float, FloatArray, FloatArray]]) -> float:
+def ln_bound_of_means(hosts: Sequence[tuple[float, FloatArray, FloatArray]]) -> float:
     """Return the bound of the mean log ratio of means over hosts; a single host has weight 1.
 
-    ``parts`` has for each host its weight w and the costs aᵢ of the baseline and bᵢ of the
+    ``hosts`` has for each host its weight w and the costs aᵢ of the baseline and bᵢ of the
     candidate. Both have shape (n,); their means are ā and b̄. With sums Σ over hosts, the bound is
     |Σ w·ln(b̄/ā)| + 1.645·SE + E. SE² = Σ w²·Σᵢ(bᵢ/b̄ - aᵢ/ā)²/n² by the delta method. E is the
     largest single term w·|bᵢ/b̄ - aᵢ/ā|/n: it makes up for the skewness after one slow run. The
     bound is infinite if a mean is not finite and positive, and 0 if all costs are 0.
     """
     estimate = variance = largest_term = 0.0
-    for weight, baseline, candidate in parts:
+    for weight, baseline, candidate in hosts:
         if len(baseline) and not (baseline.any() or candidate.any()):
             continue
         ln_ratio = ln_ratio_of_means(baseline, candidate)
