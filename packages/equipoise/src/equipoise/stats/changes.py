@@ -36,8 +36,7 @@ SHORT_SERIES = 30
 CLIP_SCALES = 3.0
 """Number of robust standard deviations (scales) at which extremes are clipped."""
 EQUAL_SHARE = 0.01
-"""Two levels are equal if they differ by at most this share, or by at most one standard deviation.
-"""
+"""Two levels are equal if they differ by at most this share, or by at most one sd of the values."""
 MAX_VALUES = 2000
 """Number of medians to which a longer series is reduced."""
 MAX_DEPENDENCE = 0.95

@@ -233,8 +233,7 @@ class MeanRatio(Struct, frozen=True):
     ratio: float | None
     """Ratio of the means; ``None`` if a mean is not finite, or the baseline's mean is 0."""
     ratio_ci: Interval
-    """Bootstrap interval for a description. It is too narrow in small campaigns and at early stops.
-    """
+    """Bootstrap interval that only describes: too narrow in small campaigns and at early stops."""
 
 
 def ln_ratio_of_means(baseline: FloatArray, candidate: FloatArray) -> float:

@@ -330,6 +330,8 @@ def running_interval(engine: BettingSequence, level: float) -> tuple[tuple[float
 
 
 class _TrustedInterval(Struct, frozen=True):
+    """The running interval or, if the running interval is not trusted, the interval at the stop."""
+
     interval: tuple[float, float]
     ratio_is_constant: bool
     is_at_stop: bool
