@@ -128,10 +128,10 @@ def changes_between(
     ]
     mean = float(np.mean(pairs.differences))
     # Rows are independent, except for the effects that they share.
-    finite_rows = pairs.variances[np.isfinite(pairs.variances).all(axis=1)]
+    row_variances = pairs.variances[np.isfinite(pairs.variances).all(axis=1)]
     mean_error = math.inf
-    if len(finite_rows):
-        mean_error = math.sqrt(float(finite_rows.sum()) / len(differences) ** 2 + shared_variance)
+    if len(row_variances):
+        mean_error = math.sqrt(float(row_variances.sum()) / len(differences) ** 2 + shared_variance)
     half_width = mean_error * student_quantile(1.0 - alpha / 2.0, max(row_freedoms, default=0) or 1)
     return Changes(
         rows=tuple(

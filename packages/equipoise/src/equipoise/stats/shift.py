@@ -68,15 +68,15 @@ def shift_function(
     _require_usable_costs(baseline, candidate)
     generator = np.random.default_rng(seed)
     blocks = len(baseline)
-    resampled = np.empty((resamples, len(DECILES)))
+    resampled_ratios = np.empty((resamples, len(DECILES)))
     batch_size = max(1, _MAX_RESAMPLED_COSTS // blocks)
     for begin in range(0, resamples, batch_size):
         end = min(resamples, begin + batch_size)
         indices = generator.integers(0, blocks, size=(end - begin, blocks))
-        resampled[begin:end] = _ratios(baseline[indices], candidate[indices])
+        resampled_ratios[begin:end] = _ratios(baseline[indices], candidate[indices])
     # A resample with two timeouts excludes no ratio: it counts as 0 below, and as infinite above.
-    ascending_low = np.sort(np.where(np.isnan(resampled), 0.0, resampled), axis=0)
-    ascending_high = np.sort(np.where(np.isnan(resampled), np.inf, resampled), axis=0)
+    ascending_low = np.sort(np.where(np.isnan(resampled_ratios), 0.0, resampled_ratios), axis=0)
+    ascending_high = np.sort(np.where(np.isnan(resampled_ratios), np.inf, resampled_ratios), axis=0)
     cut_count = int(np.floor(resamples * LEVEL / 2.0))
     return ShiftFunction(
         quantiles=np.array(DECILES),
