@@ -13,8 +13,8 @@ const CLIP_SCALES: f64 = 1.25;
 ///
 /// Let y be the difference of the log costs in the block. Let q be the chance that its pair of
 /// commits contains the step. The bet multiplies the wealth by a factor e(y, q). The factor never
-/// falls as y rises. `e(y, q) + e(−y, q) = 2`. So if y is symmetric around a centre of at most 0, the
-/// bet makes no money on average.
+/// falls as y rises. `e(y, q) + e(−y, q) = 2`. So if y is symmetric around a centre of at most 0,
+/// the bet makes no money on average.
 #[derive(Clone, Copy, Debug)]
 pub struct Stake {
     /// The step divided by the scale.
