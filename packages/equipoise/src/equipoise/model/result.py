@@ -136,7 +136,7 @@ class MetricSummary(Struct, frozen=True):
     """Modes from the lowest up; at least one."""
     drift: Drift | None = None
     log_evidence: float | None = None
-    """About the logarithm of the Bayes factor of several modes against one; null without a valley."""
+    """About the logarithm of the Bayes factor for several modes, not one; null without a valley."""
     companions: tuple[ModeAssociation, ...] = ()
     """Covariates and drawn factors associated with the modes, the strongest first."""
     tail: float | None = None
