@@ -144,31 +144,32 @@ impl Covariates {
         differences: &[f64],
         signs: &[f64],
     ) -> Option<(f64, Adjustment)> {
-        let mut within = Points::default();
+        let mut within_blocks = Points::default();
         let mut known_signs = Vec::new();
         let blocks = self.rows.iter().zip(differences).zip(signs);
         for ((row, &difference), &sign) in blocks {
-            if within.add(row.differences[covariate], difference) {
+            if within_blocks.add(row.differences[covariate], difference) {
                 known_signs.push(sign);
             }
         }
-        let count = within.x.len();
+        let count = within_blocks.x.len();
         if count < MIN_BLOCKS || 2 * count < self.rows.len() {
             return None;
         }
-        let limit = within.bound_readings(0.0)?;
-        let reading_square: f64 = within.x.iter().map(|x| x * x).sum();
-        let imbalance = within.x.iter().sum::<f64>().abs() / reading_square.sqrt();
+        let limit = within_blocks.bound_readings(0.0)?;
+        let reading_square: f64 = within_blocks.x.iter().map(|x| x * x).sum();
+        let imbalance = within_blocks.x.iter().sum::<f64>().abs() / reading_square.sqrt();
         let has_details = count >= MIN_BLOCKS_FOR_DETAILS;
         if has_details {
-            within.centre(|index| known_signs[index] > 0.0);
-            within.centre(|index| known_signs[index] < 0.0);
+            within_blocks.centre(|index| known_signs[index] > 0.0);
+            within_blocks.centre(|index| known_signs[index] < 0.0);
         } else {
-            within.centre(|_| true);
+            within_blocks.centre(|_| true);
         }
-        let mut slope = within.slope(if has_details { 3 } else { 2 })?;
+        let mut slope = within_blocks.slope(if has_details { 3 } else { 2 })?;
         if let Some(slope_of_sums) = self.slope_of_sums(covariate) {
-            slope = slope.combined_with(slope_of_sums, !has_details);
+            let may_share_variance = !has_details;
+            slope = slope.combined_with(slope_of_sums, may_share_variance);
         }
         let f = slope.value.powi(2) * slope.precision();
         // A carry-over of one standard error of the covariate moves a bet by this many standard

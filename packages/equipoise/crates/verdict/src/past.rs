@@ -111,12 +111,12 @@ impl Past {
                 *difference -= adjustment.explained_part(row);
             }
         }
-        let corrected = if self.adjusted.len() >= MIN_BLOCKS_FOR_SLOT {
+        let scale_and_slot = if self.adjusted.len() >= MIN_BLOCKS_FOR_SLOT {
             self.scale_and_slot()
         } else {
             None
         };
-        let (scale, slot) = corrected.unwrap_or_else(|| {
+        let (scale, slot) = scale_and_slot.unwrap_or_else(|| {
             let scale = robust_scale(&self.adjusted, &mut self.scratch);
             (scale, 0.0)
         });
@@ -142,17 +142,17 @@ impl Past {
             .extend(paired.map(|(difference, sign)| difference - sign * slot));
         let middle = 0.5 * (candidate_second + candidate_first);
         let scale = spread(&self.residuals, middle, &mut self.scratch);
-        let noise = SLOT_THRESHOLD_SCALES * scale / (self.differences.len() as f64).sqrt();
-        (slot.abs() > noise).then_some((scale, slot))
+        let threshold = SLOT_THRESHOLD_SCALES * scale / (self.differences.len() as f64).sqrt();
+        (slot.abs() > threshold).then_some((scale, slot))
     }
 
     /// The median of the differences of one order, by its sign.
-    fn median_of(&mut self, order: f64) -> Option<f64> {
+    fn median_of(&mut self, order_sign: f64) -> Option<f64> {
         let paired = self.adjusted.iter().zip(&self.signs);
         self.scratch.clear();
         self.scratch.extend(
             paired
-                .filter(|(_, sign)| **sign * order > 0.0)
+                .filter(|(_, sign)| **sign * order_sign > 0.0)
                 .map(|(difference, _)| *difference),
         );
         median(&mut self.scratch)

@@ -24,15 +24,15 @@ pub struct Sensitivity {
 
 impl Sensitivity {
     /// The smallest effect that each simulated campaign detects after any block, in log units, in
-    /// increasing order. It is infinite for a campaign that does not detect the effect `largest`.
+    /// increasing order. It is infinite for a campaign that does not detect `max_effect`.
     ///
     /// A campaign draws its blocks from `noise`, the block differences of campaigns without an
     /// effect. It draws a new coin for each block.
     #[must_use]
-    pub fn smallest_effects(&self, noise: &[f64], largest: f64) -> Vec<f64> {
+    pub fn smallest_effects(&self, noise: &[f64], max_effect: f64) -> Vec<f64> {
         let mut random = SplitMix64::new(self.seed);
         let mut effects: Vec<f64> = (0..self.campaigns)
-            .map(|_| Campaign::draw(self, noise, &mut random).smallest_effect(self, largest))
+            .map(|_| Campaign::draw(self, noise, &mut random).smallest_effect(self, max_effect))
             .collect();
         effects.sort_unstable_by(f64::total_cmp);
         effects
@@ -67,11 +67,11 @@ impl Campaign {
         }
     }
 
-    fn smallest_effect(&self, sensitivity: &Sensitivity, largest: f64) -> f64 {
-        if !self.detects(sensitivity, largest) {
+    fn smallest_effect(&self, sensitivity: &Sensitivity, max_effect: f64) -> f64 {
+        if !self.detects(sensitivity, max_effect) {
             return f64::INFINITY;
         }
-        let (mut missed, mut detected) = (0.0, largest);
+        let (mut missed, mut detected) = (0.0, max_effect);
         for _ in 0..BISECTIONS {
             let middle = 0.5 * (missed + detected);
             if self.detects(sensitivity, middle) {

@@ -33,7 +33,7 @@ class UserError(Protocol):
 
 
 class TookNoEffect(UnusableInput):
-    """A setting of a condition (``what``) did not take effect, so the condition's name is wrong.
+    """A setting of a condition (``what``) had no effect, so the name of the condition is wrong.
 
     ``study_key`` is the key of the setting in the table of a level of a study. ``value`` is
     the setting's value or variable, if the key can have several.

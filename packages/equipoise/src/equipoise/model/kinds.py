@@ -4,8 +4,8 @@ A kind is a type of campaign, such as a gate or a bisection. Its *terms* are the
 a plan; the plan of an ordinary comparison has no terms. Every other kind has a folder with all code
 that only this kind needs. A `Kind` lists the import paths of its parts. A part is imported when it
 is first used. Other packages register their kinds under the entry point group ``equipoise.kinds``.
-A kind without terms belongs to one study and has its name. To remove a kind, delete its folder and
-its line in `REGISTER`.
+A kind without terms is for one study and has the study's name. To remove a kind, delete its folder
+and its line in `REGISTER`.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class Terms:
         return None
 
     def shared_part(self, runs: Sequence[Any]) -> Any:
-        """Return data that all campaigns of one question share: by default the commands."""
+        """Return data that all campaigns of a question share; ``runs`` has their commands."""
         return runs
 
     def longer_hint(self, min_s: float | None) -> str | None:
@@ -163,12 +163,11 @@ class Kind(Struct, frozen=True):
     name: str
     """Name of the kind, which tags its terms and its documents."""
     terms: str = ""
-    """`Terms` of the kind's plans; empty for a kind without terms, which has the name of a study.
-    """
+    """Subclass of `Terms` in the kind's plans; empty for the kind of one study, without terms."""
     document: str = "equipoise.model.result:ResultDocument"
     """Class of the kind's documents."""
     rules: str | None = None
-    """`Terms` with the rules for plans without terms; it has no fields."""
+    """Subclass of `Terms` without fields: the rules for the plans of a kind without terms."""
     campaign: str | None = None
     """An `equipoise.campaign.interim.CampaignKind`: how a campaign is judged and continues."""
     analysis: str | None = None
@@ -249,7 +248,7 @@ def kind_of_study(study: str) -> Kind:
 
 
 def load_part(name: str, purpose: str, hint: str) -> Any:
-    """Return a part that only one kind has and that campaigns of all kinds can use.
+    """Return a part that a single kind provides for the campaigns of all kinds.
 
     Raise `UnusableInput` if no installed kind has this part. ``purpose`` ends the message "this
     installation cannot run campaigns …", for example with ``that test causes``.
@@ -277,13 +276,13 @@ def tag_of(terms_or_document: object) -> str:
     return str(terms_or_document.__struct_config__.tag)
 
 
-def terms_from(kind: type, stored: Any) -> Any:
+def terms_from(expected_type: type, stored: Any) -> Any:
     """Read the terms of a plan; this is the ``dec_hook`` that msgspec calls for `Terms`.
 
     Raise `ValueError` if the stored terms do not name a kind of an installed package.
     """
-    if kind is not Terms:
-        raise NotImplementedError(f"a plan cannot contain {kind.__name__}")
+    if expected_type is not Terms:
+        raise NotImplementedError(f"a plan cannot contain {expected_type.__name__}")
     name = stored.get(TAG) if isinstance(stored, dict) else None
     if not isinstance(name, str) or import_path_of(name) is None or not kind_named(name).terms:
         raise ValueError(f"no installed package has campaigns of the kind {name!r}")
@@ -291,8 +290,8 @@ def terms_from(kind: type, stored: Any) -> Any:
 
 
 @functools.cache
-def _part(kind: str, name: str) -> object:
-    import_path = getattr(kind_named(kind), name)
+def _part(kind_name: str, part_name: str) -> object:
+    import_path = getattr(kind_named(kind_name), part_name)
     return None if import_path is None else load(import_path)()
 
 

@@ -45,7 +45,7 @@ COVARIATES_BEFORE_TRIAL = (
 MAX_COVARIATES = 8
 """Maximum number of covariates; crates/verdict has the same bound."""
 OutputKind = Literal["discard", "inherit", "count", "file"]
-"""Destination of a trial's output; ``inherit`` is the output of Equipoise itself."""
+"""Destination of output: ``inherit`` is that of Equipoise, ``count`` a file for counting bytes."""
 ServerTrial = Literal["life", "interval"]
 """Length of one trial of a server: its whole life, or an interval while it keeps running."""
 _IDENTITY_BYTES = 16

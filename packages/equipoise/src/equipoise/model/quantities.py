@@ -104,7 +104,7 @@ def exact_bytes(number: float) -> str:
 def _with_unit(value: float, units: tuple[tuple[float, str], ...]) -> str:
     if not math.isfinite(value):
         return "timed out"
-    scale, name = next((unit for unit in units if abs(value) >= unit[0]), units[-1])
+    scale, name = next(((scale, name) for scale, name in units if abs(value) >= scale), units[-1])
     return f"{significant(value / scale)} {name}"
 
 

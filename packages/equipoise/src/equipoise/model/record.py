@@ -135,7 +135,7 @@ class RecordedWarning(CampaignWarning, frozen=True):
     condition: int | None = None
     """Index of the condition in the plan; ``None`` for a warning about the whole campaign."""
     without_from: int | None = None
-    """First measured block without the condition; ``None`` if the condition is not withdrawn."""
+    """First measured block without the condition; ``None`` if the condition goes on."""
 
     @property
     def warning(self) -> CampaignWarning:

@@ -26,6 +26,7 @@ TrialColumn = tuple[str, Literal["text", "integer", "number"], tuple[Any, ...]]
 SCHEMA = "equipoise.result/1"
 
 Verdict = Literal["faster", "slower", "equivalent", "mixed", "undecided"]
+"""Verdict on the candidate of a comparison (docs/methods/verdict.md)."""
 
 
 class Mode(Struct, frozen=True):
@@ -135,8 +136,7 @@ class MetricSummary(Struct, frozen=True):
     """Modes from the lowest up; at least one."""
     drift: Drift | None = None
     log_evidence: float | None = None
-    """Evidence for several modes: about the logarithm of the Bayes factor against one mode. Null if
-    the sample has no valley."""
+    """About the logarithm of the Bayes factor for several modes, not one; null without a valley."""
     companions: tuple[ModeAssociation, ...] = ()
     """Covariates and drawn factors associated with the modes, the strongest first."""
     tail: float | None = None

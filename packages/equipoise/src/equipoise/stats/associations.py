@@ -171,8 +171,8 @@ def _standardise(column: FloatArray, min_members: int) -> FloatArray | None:
     if min_members and min(column.sum(), len(column) - column.sum()) < min_members:
         return None
     centred = column - column.mean()
-    length = float(np.sqrt(np.sum(centred**2)))
-    return None if length == 0.0 else centred / length
+    norm = float(np.sqrt(np.sum(centred**2)))
+    return None if norm == 0.0 else centred / norm
 
 
 def _effective_trials(correlations: FloatArray) -> float:

@@ -36,8 +36,7 @@ SHORT_SERIES = 30
 CLIP_SCALES = 3.0
 """Number of robust standard deviations (scales) at which extremes are clipped."""
 EQUAL_SHARE = 0.01
-"""Two levels are equal if they differ by at most this share, or by at most one standard deviation.
-"""
+"""Two levels are equal if they differ by at most this share, or by at most one sd of the values."""
 MAX_VALUES = 2000
 """Number of medians to which a longer series is reduced."""
 MAX_DEPENDENCE = 0.95
@@ -204,13 +203,13 @@ def long_run_variance(series: FloatArray) -> float:
     variance 2v(1 - φ) and the autocorrelation -(1 - φ)/2. They are clipped first, so that changes
     of level hardly count. There must be at least three values.
     """
-    steps = np.diff(series)
-    limit = CLIP_SCALES * _scale(steps)
-    steps = np.clip(steps - np.median(steps), -limit, limit)
-    variance = float(np.mean(steps**2))
+    differences = np.diff(series)
+    limit = CLIP_SCALES * _scale(differences)
+    differences = np.clip(differences - np.median(differences), -limit, limit)
+    variance = float(np.mean(differences**2))
     if variance == 0.0:
         return 0.0
-    correlation = float(np.mean(steps[1:] * steps[:-1])) / variance
+    correlation = float(np.mean(differences[1:] * differences[:-1])) / variance
     dependence = min(MAX_DEPENDENCE, max(0.0, 1.0 + 2.0 * correlation))
     return variance * (1.0 + dependence) / (2.0 * (1.0 - dependence) ** 2)
 
@@ -248,13 +247,13 @@ def level_changes(values: FloatArray, min_effect: float) -> tuple[LevelChange, .
         return ()
     logs = np.log(values)
     if np.median(np.abs(np.diff(logs))) == 0.0:
-        segments, margin = _constant_stretches(logs), 0.0
+        segments, extra_loss = _constant_stretches(logs), 0.0
     else:
         segments = list(find_changes(logs, PENALTY_OF_SUSPICIONS * math.log(len(logs))).segments)
-        margin = MAX_LOSS * long_run_variance(clip_extremes(logs))
+        extra_loss = MAX_LOSS * long_run_variance(clip_extremes(logs))
     min_change = math.log1p(min_effect / 100.0)
     return tuple(
-        _level_change(logs, old_segment, new_segment, margin)
+        _level_change(logs, old_segment, new_segment, extra_loss)
         for old_segment, new_segment in itertools.pairwise(segments)
         if abs(new_segment.level - old_segment.level) > min_change
     )
@@ -268,12 +267,12 @@ def _constant_stretches(logs: FloatArray) -> list[Segment]:
     ]
 
 
-def _level_change(logs: FloatArray, old: Segment, new: Segment, margin: float) -> LevelChange:
-    """Return a change of the level; ``margin`` is the `MAX_LOSS` of its range."""
+def _level_change(logs: FloatArray, old: Segment, new: Segment, extra_loss: float) -> LevelChange:
+    """Return a change of the level; its range has the cuts with up to ``extra_loss`` more loss."""
     first_index, last_index = old.end - 1, old.end
-    if margin > 0.0:
+    if extra_loss > 0.0:
         losses = _cut_losses(clip_extremes(logs)[old.begin : new.end])
-        fitting_cuts = old.begin + 1 + np.flatnonzero(losses <= np.min(losses) + margin)
+        fitting_cuts = old.begin + 1 + np.flatnonzero(losses <= np.min(losses) + extra_loss)
         # The range is one value longer on each side: a value at its border may be an outlier.
         first_index = max(old.begin, min(first_index, int(fitting_cuts[0]) - 1) - 1)
         last_index = min(new.end - 1, max(last_index, int(fitting_cuts[-1])) + 1)

@@ -31,12 +31,12 @@ from equipoise.stats.arrays import (
 from equipoise.stats.modes import find_modes
 
 MAX_CHANCE_ERRORS = 2.33
-"""Standard errors of an autocorrelation that one in a hundred independent series exceeds."""
+"""One in a hundred independent series has an autocorrelation above this many standard errors."""
 MIN_AUTOCORRELATION = 0.2
 """Rank autocorrelation above which an interval for independent values is too narrow."""
-MIN_TRIALS_FOR_DRIFT = 6
-MAX_BINS_FOR_DRIFT = 100
-"""Number of medians to which each third of a longer campaign is reduced."""
+MIN_TRIALS_FOR_DRIFT, MAX_BINS_FOR_DRIFT = 6, 100
+"""Minimum number of trials for a drift, and for an autocorrelation; number of medians to which each
+third of a longer campaign is reduced."""
 
 
 def describe(values: FloatArray, *, seed: int, resolution: float = 0.0) -> MetricSummary:
@@ -53,10 +53,10 @@ def describe(values: FloatArray, *, seed: int, resolution: float = 0.0) -> Metri
     """
     if len(values) == 0:
         raise UnusableInput("there is no value to describe", hint="measure at least one trial")
-    not_finite = np.flatnonzero(~np.isfinite(values))
-    if len(not_finite):
+    bad_indices = np.flatnonzero(~np.isfinite(values))
+    if len(bad_indices):
         raise UnusableInput(
-            f"value {not_finite[0] + 1} of {len(values)} is {values[not_finite[0]]}, not finite",
+            f"value {bad_indices[0] + 1} of {len(values)} is {values[bad_indices[0]]}, not finite",
             hint="leave out the trials without a finite value",
         )
     ordered = np.sort(values)
@@ -165,12 +165,12 @@ def drift(values: FloatArray, *, seed: int) -> Drift:
     and if the first median is 0. ``chance`` comes from the ranks of both thirds (Mann and Whitney
     1947).
     """
-    length = len(values) // 3
+    third = len(values) // 3
     if len(values) < MIN_TRIALS_FOR_DRIFT:
         return Drift(ratio=None, ratio_ci=(None, None))
-    bin_count = min(length, MAX_BINS_FOR_DRIFT)
-    head = part_medians(values[:length], bin_count)
-    tail = part_medians(values[-length:], bin_count)
+    bin_count = min(third, MAX_BINS_FOR_DRIFT)
+    head = part_medians(values[:third], bin_count)
+    tail = part_medians(values[-third:], bin_count)
     if median_of(head) == 0:
         return Drift(ratio=None, ratio_ci=(None, None))
     generator = np.random.default_rng(seed)
@@ -180,7 +180,7 @@ def drift(values: FloatArray, *, seed: int) -> Drift:
     if not first_medians.all():
         return Drift(ratio=ratio, ratio_ci=(None, None))
     interval = percentile_interval(last_medians / first_medians)
-    return Drift(ratio, interval, _rank_sum_p_value(values[:length], values[-length:]))
+    return Drift(ratio, interval, _rank_sum_p_value(values[:third], values[-third:]))
 
 
 def _rank_sum_p_value(head: FloatArray, tail: FloatArray) -> float:
@@ -188,12 +188,12 @@ def _rank_sum_p_value(head: FloatArray, tail: FloatArray) -> float:
     count = len(head)
     ranks = shared_ranks(np.concatenate([head, tail]))
     # The variance of the ranks themselves allows for ties.
-    spread = count * math.sqrt(float(np.var(ranks, ddof=1)) / (2.0 * count))
-    if spread == 0.0:
+    rank_sum_sd = count * math.sqrt(float(np.var(ranks, ddof=1)) / (2.0 * count))
+    if rank_sum_sd == 0.0:
         return 1.0
     # The 0.5 is Yates's correction for whole ranks.
     distance = max(0.0, abs(float(np.sum(ranks[:count]) - count * np.mean(ranks))) - 0.5)
-    return math.erfc(distance / spread / math.sqrt(2.0))
+    return math.erfc(distance / rank_sum_sd / math.sqrt(2.0))
 
 
 def rank_autocorrelation(values: FloatArray) -> float | None:
@@ -233,8 +233,7 @@ class MeanRatio(Struct, frozen=True):
     ratio: float | None
     """Ratio of the means; ``None`` if a mean is not finite, or the baseline's mean is 0."""
     ratio_ci: Interval
-    """Bootstrap interval for a description. It is too narrow in small campaigns and at early stops.
-    """
+    """Bootstrap interval that only describes: too narrow in small campaigns and at early stops."""
 
 
 def ln_ratio_of_means(baseline: FloatArray, candidate: FloatArray) -> float:

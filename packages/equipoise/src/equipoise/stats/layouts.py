@@ -32,13 +32,13 @@ from equipoise.stats.verdict import (
 FIRST_ANALYSIS_BLOCKS = 2
 """Number of blocks in each layout at the first analysis."""
 FEW_LAYOUTS = 6
-"""Number of layouts below which the skewness of their log ratios is not known well enough."""
+"""With fewer layouts than this number, the skewness of their log ratios is known only roughly."""
 FEW_LAYOUTS_LEVEL_SHARE = 0.8
-"""Fraction of the level that is used with fewer layouts (docs/methods/layouts.md)."""
+"""Fraction of the level that is used below ``FEW_LAYOUTS`` layouts (docs/methods/layouts.md)."""
 _UNBOUNDED = (-math.inf, math.inf)
 """Interval before the first analysis."""
 _MIN_SKEWNESS_SLOPE = 1e-9
-"""Slope below which rounding hides the correction for skewness."""
+"""Slope of Hall's transformation below which rounding is larger than the correction."""
 
 
 class LayoutAnalysis(Struct, frozen=True):
@@ -47,7 +47,7 @@ class LayoutAnalysis(Struct, frozen=True):
     log_ratios: FloatArray
     """Shape (layouts,): log ratio of each layout; not finite if timeouts leave no ratio."""
     tolerance: float
-    """Log difference that the resolution of the metric can hide in the last block."""
+    """Largest log difference that counts as a tie in the last block (`stats.resolution`)."""
 
     @property
     def is_possible(self) -> bool:
@@ -67,7 +67,7 @@ def judge_across_layouts(
 
     ``count`` is the number of drawn layouts. ``layouts`` has, for each comparison, the layout of
     each of its blocks, from 1 to ``count``. Several comparisons share alpha evenly (Bonferroni).
-    The other parameters are as in ``judge``.
+    ``min_effect`` is the smallest effect that matters, in percent.
     """
     margin, level = margin_of(min_effect), alpha / max(1, len(comparisons))
     return tuple(
@@ -90,8 +90,8 @@ def _judge_comparison(
             continue
         analysis_level, typical = level / 2**number, float(np.mean(analysis.log_ratios))
         interval = _intersection(interval, _interval_across_layouts(analysis, analysis_level))
-        wider_level = equivalence_level(analysis_level)
-        equivalence = _intersection(equivalence, _interval_across_layouts(analysis, wider_level))
+        larger_level = equivalence_level(analysis_level)
+        equivalence = _intersection(equivalence, _interval_across_layouts(analysis, larger_level))
     judged = judge_by_intervals(blocks, margin, level, interval, equivalence, typical)
     return replace(judged, lost_analyses=sum(not analysis.is_possible for analysis in analyses))
 

@@ -73,8 +73,8 @@ def variance_by_level(
     variances = np.linalg.solve(expectations, mean_square_values)
     chi_squares = np.random.default_rng(seed).chisquare(freedoms[:, None], (len(names), DRAWS))
     pivots = (mean_square_values * freedoms)[:, None] / chi_squares
-    resampled = np.maximum(np.linalg.solve(expectations, pivots), 0.0)
-    bounds = np.quantile(resampled, [level / 2.0, 1.0 - level / 2.0], axis=1)
+    drawn_variances = np.maximum(np.linalg.solve(expectations, pivots), 0.0)
+    bounds = np.quantile(drawn_variances, [level / 2.0, 1.0 - level / 2.0], axis=1)
     nonnegative = np.maximum(variances, 0.0)
     variance_sum = float(nonnegative.sum())
     shares = nonnegative / variance_sum if variance_sum > 0 else nonnegative
@@ -180,10 +180,10 @@ def advice(levels: Levels, unit_s: Sequence[float]) -> tuple[Advice, ...]:
             hint="give one time in seconds for each level, the highest first; the last is above 0",
         )
 
-    def variance_of_mean(first: int, factor: float) -> float:
-        """Return the variance with ``factor`` times the units from ``first`` down."""
+    def variance_of_mean(highest: int, factor: float) -> float:
+        """Return the variance with ``factor`` times the units on level ``highest`` and below."""
         return sum(
-            max(0.0, component.variance) / (component.units * (factor if level >= first else 1.0))
+            max(0.0, component.variance) / (component.units * (factor if level >= highest else 1.0))
             for level, component in enumerate(components)
         )
 

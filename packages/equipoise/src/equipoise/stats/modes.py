@@ -94,7 +94,7 @@ def find_modes(values: FloatArray, *, resolution: float = 0.0) -> Modes:
 def _find_valleys(
     ordered: FloatArray, min_members: float, resolution: float, min_evidence: float
 ) -> tuple[list[float], float | None]:
-    """Return the valleys of a sample, the lowest first, and the evidence as in `Modes`."""
+    """Return the valleys of a sample, the lowest first, and `Modes.log_evidence`."""
     valley, evidence = _supported_valley(ordered, min_members, resolution, min_evidence)
     if valley is None:
         return [], evidence
@@ -468,10 +468,10 @@ def _fit_exponentially_modified_normal(values: FloatArray) -> float:
         return total
 
     skewness = min(1.9, max(0.05, float(np.mean(values**3))))
-    mean_by_skewness = (skewness / 2.0) ** (1.0 / 3.0)
+    tail_mean_by_skewness = (skewness / 2.0) ** (1.0 / 3.0)
     starts = [
         [-tail_mean, 0.5 * math.log(1.0 - tail_mean**2), math.log(tail_mean)]
-        for tail_mean in (mean_by_skewness, 0.5, 0.9, 0.99)
+        for tail_mean in (tail_mean_by_skewness, 0.5, 0.9, 0.99)
     ]
     return _max_likelihood(log_likelihood, np.array(starts))
 

@@ -26,7 +26,7 @@ whole quantum; half a quantum more allows for rounding (docs/methods/interval.md
 MAX_TOLERANCE = 1e6
 """Maximum tolerance, in log units. No two finite costs differ by that much: all blocks are ties."""
 LOW_QUANTILE = 0.1
-"""Quantile of the past values by which a quantum is divided."""
+"""Quantile of the past values by which a tolerance divides its quanta."""
 MIN_VALUES_FOR_TICKS = 6
 """Minimum number of values for inferring a quantum that is not a power of ten (a tick)."""
 _MAX_TICK_ERROR = 1e-3
@@ -67,7 +67,7 @@ class PastValues:
 
     def __init__(self, resolution: Resolution) -> None:
         self._resolution = resolution
-        self._quantile = _LowQuantile()
+        self._low_quantile = _LowQuantile()
         self._values_by_condition: tuple[set[float], set[float]] = (set(), set())
         self._min_decimal_unit = math.inf
         self._may_have_ticks = True
@@ -79,10 +79,10 @@ class PastValues:
         ):
             for value in map(self._value, map(float, costs)):
                 if 0 < value < math.inf:
-                    self._quantile.add(value)
+                    self._low_quantile.add(value)
                     if self._resolution.quantum is None:
                         seen_values.add(value)
-                        self._min_decimal_unit = min(self._min_decimal_unit, _decimal_step(value))
+                        self._min_decimal_unit = min(self._min_decimal_unit, _decimal_unit(value))
 
     def values(self, costs: FloatArray) -> FloatArray:
         """Return the values that have these costs, shape (n,); 0 for an infinite cost."""
@@ -99,7 +99,7 @@ class PastValues:
     @property
     def is_empty(self) -> bool:
         """Whether no value was added yet."""
-        return not len(self._quantile)
+        return not len(self._low_quantile)
 
     @property
     def are_inverse(self) -> bool:
@@ -123,11 +123,11 @@ class PastValues:
 
         There must be at least one value.
         """
-        return min(TIE_QUANTA * self.quantum / self._quantile.value, MAX_TOLERANCE)
+        return min(TIE_QUANTA * self.quantum / self._low_quantile.value, MAX_TOLERANCE)
 
     def _tick(self) -> float:
         """Return the smallest gap between values if it divides all other gaps; else 0."""
-        if not self._may_have_ticks or len(self._quantile) < MIN_VALUES_FOR_TICKS:
+        if not self._may_have_ticks or len(self._low_quantile) < MIN_VALUES_FOR_TICKS:
             return 0.0
         gaps_by_condition = [np.diff(sorted(values)) for values in self._values_by_condition]
         if not all(len(value_gaps) for value_gaps in gaps_by_condition):
@@ -161,7 +161,7 @@ class _LowQuantile:
             heappush(self._lowest, -heappop(self._higher))
 
 
-def _decimal_step(value: float) -> float:
+def _decimal_unit(value: float) -> float:
     """Return the unit of the last decimal place of a value, at most 1: 0.001 for 0.125."""
     exponent = Decimal(repr(value)).normalize().as_tuple().exponent
     return 10.0 ** min(0, int(exponent))

@@ -216,8 +216,8 @@ class PairedBlocks:
         """Return the tolerances of the pairs of one block; the first block uses its own costs."""
         if not self._history.is_empty:
             return np.full_like(baseline, self._history.tolerance())
-        values = self._history.values
-        return tie_tolerance(values(baseline), values(candidate), self._history.quantum)
+        values_of = self._history.values
+        return tie_tolerance(values_of(baseline), values_of(candidate), self._history.quantum)
 
     def _next_differences(
         self, baseline: FloatArray, candidate: FloatArray, quantum: float | FloatArray

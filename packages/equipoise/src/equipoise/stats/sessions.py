@@ -31,12 +31,12 @@ from msgspec import Struct
 from equipoise._native import student_p_value, student_quantile
 from equipoise.stats.arrays import NORMAL_MAD, FloatArray, IntArray
 
-MIN_PROCESSES = 2
-_MIN_VALUES_FOR_HALVES = 4
+MIN_PROCESSES, _MIN_VALUES_FOR_HALVES = 2, 4
+"""Minimum number of processes of a row: for a variance, and for a comparison of its halves."""
 _TRIMMED_SHARE = 0.2
 """Share of the values that is trimmed at each end."""
 _MEDIAN_EFFICIENCY = 0.37
-"""Efficiency of the median absolute value as an estimate of a normal standard deviation."""
+"""Efficiency of the median absolute value, as an estimate of the sd of a normal law."""
 _MIN_ROWS = 5
 """Minimum number of rows from which an effect that all rows share is estimated."""
 
@@ -128,10 +128,10 @@ def changes_between(
     ]
     mean = float(np.mean(pairs.differences))
     # Rows are independent, except for the effects that they share.
-    finite_rows = pairs.variances[np.isfinite(pairs.variances).all(axis=1)]
+    row_variances = pairs.variances[np.isfinite(pairs.variances).all(axis=1)]
     mean_error = math.inf
-    if len(finite_rows):
-        mean_error = math.sqrt(float(finite_rows.sum()) / len(differences) ** 2 + shared_variance)
+    if len(row_variances):
+        mean_error = math.sqrt(float(row_variances.sum()) / len(differences) ** 2 + shared_variance)
     half_width = mean_error * student_quantile(1.0 - alpha / 2.0, max(row_freedoms, default=0) or 1)
     return Changes(
         rows=tuple(

@@ -68,15 +68,15 @@ def shift_function(
     _require_usable_costs(baseline, candidate)
     generator = np.random.default_rng(seed)
     blocks = len(baseline)
-    resampled = np.empty((resamples, len(DECILES)))
+    resampled_ratios = np.empty((resamples, len(DECILES)))
     batch_size = max(1, _MAX_RESAMPLED_COSTS // blocks)
     for begin in range(0, resamples, batch_size):
         end = min(resamples, begin + batch_size)
         indices = generator.integers(0, blocks, size=(end - begin, blocks))
-        resampled[begin:end] = _ratios(baseline[indices], candidate[indices])
-    # If both quantiles of a resample are timeouts, it excludes no ratio and widens both ends.
-    ascending_low = np.sort(np.where(np.isnan(resampled), 0.0, resampled), axis=0)
-    ascending_high = np.sort(np.where(np.isnan(resampled), np.inf, resampled), axis=0)
+        resampled_ratios[begin:end] = _ratios(baseline[indices], candidate[indices])
+    # A resample with two timeouts excludes no ratio: it counts as 0 below, and as infinite above.
+    ascending_low = np.sort(np.where(np.isnan(resampled_ratios), 0.0, resampled_ratios), axis=0)
+    ascending_high = np.sort(np.where(np.isnan(resampled_ratios), np.inf, resampled_ratios), axis=0)
     cut_count = int(np.floor(resamples * LEVEL / 2.0))
     return ShiftFunction(
         quantiles=np.array(DECILES),
@@ -143,12 +143,12 @@ def minimum_misleads(
     - The minima have a winner, and the verdict is ``equivalent``.
     """
     margin = margin_of(min_effect)
-    minimum_winner = _winner_sign(_ln_ratio(candidate_minimum, baseline_minimum), margin)
-    if minimum_winner == 0:
+    minimum_sign = _winner_sign(_ln_ratio(candidate_minimum, baseline_minimum), margin)
+    if minimum_sign == 0:
         return False
     if verdict == "equivalent":
         return True
-    return typical is not None and _winner_sign(typical, margin) == -minimum_winner
+    return typical is not None and _winner_sign(typical, margin) == -minimum_sign
 
 
 def statistic_answers(
@@ -240,5 +240,5 @@ def is_mostly_waiting(extra_s: FloatArray, waiting_s: FloatArray) -> bool:
     waiting_blocks = int(((extra_s > 0.0) & (waiting_s > MAJORITY_SHARE * extra_s)).sum())
     if not waiting_s.sum() > MAJORITY_SHARE * extra_s.sum() > 0.0:
         return False
-    # Normal approximation with continuity correction; exact to a block from five blocks on.
+    # Normal approximation with continuity correction: from five blocks on, at most a block wrong.
     return waiting_blocks - 0.5 > (blocks + _NORMAL_95 * math.sqrt(blocks)) / 2.0

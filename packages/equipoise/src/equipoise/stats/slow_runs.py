@@ -34,7 +34,7 @@ SLOW_SPREADS = 5.0
 SLOW_MARGINS = 5.0
 """Minimum distance of a slow run from the median, in smallest effects that matter."""
 SLOW_FACTORS = (1.02, 1.05, 1.1, 1.15, 1.2, 1.3, 1.4, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 5.0, 7.0, 10.0)
-"""Possible multiples of the median above which a run is slow; then 50, 100, 500, 1000 and so on."""
+"""Multiples of the median above which a run may be slow; they go on with 50, 100, 500 and so on."""
 FIRST_THRESHOLD_BLOCKS = 10
 """Number of blocks that give the first threshold; each doubling gives a new threshold."""
 LEVEL_SHARE = 0.2
@@ -85,31 +85,31 @@ def means_allow_equivalence(baseline: FloatArray, candidate: FloatArray, margin:
     return have_balanced_slow_runs(baseline[:planned], candidate[:planned], margin)
 
 
-def ln_bound_of_means(parts: Sequence[tuple[float, FloatArray, FloatArray]]) -> float:
+def ln_bound_of_means(hosts: Sequence[tuple[float, FloatArray, FloatArray]]) -> float:
     """Return the bound of the mean log ratio of means over hosts; a single host has weight 1.
 
-    ``parts`` has for each host its weight w and the costs aᵢ of the baseline and bᵢ of the
+    ``hosts`` has for each host its weight w and the costs aᵢ of the baseline and bᵢ of the
     candidate. Both have shape (n,); their means are ā and b̄. With sums Σ over hosts, the bound is
     |Σ w·ln(b̄/ā)| + 1.645·SE + E. SE² = Σ w²·Σᵢ(bᵢ/b̄ - aᵢ/ā)²/n² by the delta method. E is the
     largest single term w·|bᵢ/b̄ - aᵢ/ā|/n: it makes up for the skewness after one slow run. The
     bound is infinite if a mean is not finite and positive, and 0 if all costs are 0.
     """
     estimate = variance = largest_term = 0.0
-    for weight, baseline, candidate in parts:
+    for weight, baseline, candidate in hosts:
         if len(baseline) and not (baseline.any() or candidate.any()):
             continue
         ln_ratio = ln_ratio_of_means(baseline, candidate)
         if not math.isfinite(ln_ratio):
             return math.inf
-        terms = (candidate / np.mean(candidate) - baseline / np.mean(baseline)) / len(baseline)
+        deviations = (candidate / np.mean(candidate) - baseline / np.mean(baseline)) / len(baseline)
         estimate += weight * ln_ratio
-        variance += weight**2 * float(terms @ terms)
-        largest_term = max(largest_term, weight * float(np.max(np.abs(terms))))
+        variance += weight**2 * float(deviations @ deviations)
+        largest_term = max(largest_term, weight * float(np.max(np.abs(deviations))))
     return abs(estimate) + NORMAL_95 * math.sqrt(variance) + largest_term
 
 
 def have_balanced_slow_runs(baseline: FloatArray, candidate: FloatArray, margin: float) -> bool:
-    """Return whether slow runs of both conditions are the only reason why the bound fails.
+    """Return whether slow runs in both conditions alone push the bound over the margin.
 
     Both conditions then have slow runs. The numbers of slow runs differ by at most the root of
     their sum. The typical delays differ by at most a factor of 2. The ratio of means is within the
@@ -140,10 +140,10 @@ def planned_blocks(blocks: int) -> int:
     """Return the last number of blocks, up to ``blocks``, at which slow runs are compared."""
     if blocks < MIN_RUNS_FOR_EQUIVALENT:
         return 0
-    analyses = math.floor(
+    analysis_number = math.floor(
         ANALYSES_PER_DOUBLING * math.log2(blocks / MIN_RUNS_FOR_EQUIVALENT) + 1e-9
     )
-    return int(MIN_RUNS_FOR_EQUIVALENT * 2.0 ** (analyses / ANALYSES_PER_DOUBLING))
+    return int(MIN_RUNS_FOR_EQUIVALENT * 2.0 ** (analysis_number / ANALYSES_PER_DOUBLING))
 
 
 def blocks_until_means_allow(
@@ -158,12 +158,12 @@ def blocks_until_means_allow(
     missing_blocks = max(0, MIN_RUNS_FOR_EQUIVALENT - blocks)
     if means_allow_equivalence(baseline, candidate, margin):
         return missing_blocks
-    error_bound = ln_bound_of_means([(1.0, baseline, candidate)])
+    bound = ln_bound_of_means([(1.0, baseline, candidate)])
     estimate = abs(ln_ratio_of_means(baseline, candidate))
-    if not (math.isfinite(error_bound) and estimate < margin):
+    if not (math.isfinite(bound) and estimate < margin):
         return None
     # The distance from estimate to bound falls at least as fast as the standard error.
-    growth = ((error_bound - estimate) / (margin - estimate)) ** 2
+    growth = ((bound - estimate) / (margin - estimate)) ** 2
     return max(missing_blocks, math.ceil(blocks * (growth - 1.0)))
 
 
@@ -209,7 +209,7 @@ def _round_factor(factor: float) -> float:
     if factor <= SLOW_FACTORS[-1]:
         return SLOW_FACTORS[bisect.bisect_left(SLOW_FACTORS, factor)]
     power = 10.0 ** math.floor(math.log10(factor))
-    return next(step * power for step in (1.0, 5.0, 10.0) if step * power >= factor)
+    return next(first * power for first in (1.0, 5.0, 10.0) if first * power >= factor)
 
 
 def slow_run_counts(baseline: FloatArray, candidate: FloatArray, margin: float) -> SlowRunCounts:

@@ -88,10 +88,10 @@ def spread_change(varying: FloatArray, fixed: FloatArray, *, seed: int) -> Sprea
 
 def holm(p_values: Sequence[float]) -> tuple[float, ...]:
     """Return p-values adjusted for all tests together (Holm 1979), in the order of the tests."""
-    order = sorted(range(len(p_values)), key=lambda index: p_values[index])
+    ascending_indices = sorted(range(len(p_values)), key=lambda index: p_values[index])
     adjusted = [1.0] * len(p_values)
     highest = 0.0
-    for rank, index in enumerate(order):
+    for rank, index in enumerate(ascending_indices):
         highest = max(highest, min(1.0, (len(p_values) - rank) * p_values[index]))
         adjusted[index] = highest
     return tuple(adjusted)
@@ -102,8 +102,8 @@ def _p_value(varying: FloatArray, fixed: FloatArray, seed: int) -> float:
     ranks = shared_ranks(np.concatenate(distances))
     differences = ranks[len(varying) :] - ranks[: len(varying)]
     generator = np.random.default_rng(seed)
-    flips = generator.integers(0, 2, size=(FLIPS, len(varying)), dtype=np.int8) * 2 - 1
-    sums = flips @ differences
+    signs = generator.integers(0, 2, size=(FLIPS, len(varying)), dtype=np.int8) * 2 - 1
+    sums = signs @ differences
     # The observed signs count as one more flip, so that the p-value is never 0.
     at_most_observed = int(np.sum(sums <= differences.sum() + 1e-9))
     return (1 + at_most_observed) / (1 + FLIPS)
@@ -112,11 +112,11 @@ def _p_value(varying: FloatArray, fixed: FloatArray, seed: int) -> float:
 def _share_interval(varying: FloatArray, fixed: FloatArray, seed: int) -> Interval:
     generator = np.random.default_rng(seed)
     indices = circular_block_indices(len(varying), RESAMPLES, generator)
-    spreads = [
+    varying_spreads, fixed_spreads = (
         np.subtract(*np.quantile(np.log(costs)[indices], SPREAD_QUANTILES[::-1], axis=1))
         for costs in (varying, fixed)
-    ]
-    if not (spreads[0] > 0.0).all():
+    )
+    if not (varying_spreads > 0.0).all():
         return (None, None)
-    low, high = percentile_interval(1.0 - (spreads[1] / spreads[0]) ** 2)
+    low, high = percentile_interval(1.0 - (fixed_spreads / varying_spreads) ** 2)
     return (low, high) if math.isfinite(low) and math.isfinite(high) else (None, None)

@@ -42,7 +42,7 @@ MAX_CONTINUATIONS = 800
 MIN_CONTINUATIONS = 8
 """Minimum number of continuations of each undecided comparison."""
 FORECAST_GROWTH = 20
-"""Maximum length of a continuation, as a multiple of the blocks so far, within these two bounds:"""
+"""Maximum length of a continuation, as a multiple of the blocks so far, within two more bounds:"""
 MIN_FORECAST_BLOCKS, MAX_FORECAST_BLOCKS = 200, 4000
 _MAX_WON_BLOCKS = 200
 """Number of won blocks that suffices to exclude a ratio at any level in use."""
@@ -160,7 +160,7 @@ def select_most(
 ) -> dict[int, ComparisonVerdict]:
     """Select as many comparisons as possible that meet a condition; return them by index.
 
-    If R of K comparisons are selected, all R meet the condition at the level alpha·R/K.
+    If R of K = ``tested_count`` comparisons are selected, all R meet the condition at alpha·R/K.
     """
     selected_count = tested_count
     while selected_count:
@@ -170,7 +170,7 @@ def select_most(
         }
         if len(selected) >= selected_count:
             return selected
-        # A lower level selects no more comparisons, so no R between the two numbers is possible.
+        # A lower level selects no more comparisons, so no number between both counts is possible.
         selected_count = len(selected)
     return {}
 
@@ -330,6 +330,8 @@ def running_interval(engine: BettingSequence, level: float) -> tuple[tuple[float
 
 
 class _TrustedInterval(Struct, frozen=True):
+    """The running interval or, if the running interval is not trusted, the interval at the stop."""
+
     interval: tuple[float, float]
     ratio_is_constant: bool
     is_at_stop: bool

@@ -1,7 +1,7 @@
 """Whether a process warms up: the class of each trial's iterations, and of the whole workload.
 
-The classes are from Barrett et al. (2017), "Virtual machine warmup blows hot and cold". They follow
-here from the segments of stats/changes.py (docs/evidence/simulations.md names the differences).
+The classes are from Barrett et al. (2017), "Virtual machine warmup blows hot and cold". Here, the
+segments of stats/changes.py decide the class. docs/evidence/simulations.md has the differences.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from equipoise.stats.changes import Segment, Segmentation, consecutive_medians, 
 STEADY_SHARE = 0.25
 """Minimum share of a trial's iterations that the steady state, at the end, must last."""
 MAX_DISSENTING_SHARE = 0.2
-"""Maximum share of trials of another class in a consistent workload. It allows for the one in ten
-trials that get a wrong class."""
+"""Maximum share of trials that are not of the commonest class in a consistent workload. It is above
+one in ten, the share of trials that get a wrong class."""
 MIN_ITERATIONS = 20
 """Minimum number of iterations that can show a change and a steady state after it."""
 
@@ -52,7 +52,7 @@ class WorkloadShape(Struct, frozen=True):
 
     @property
     def steady(self) -> tuple[float, ...] | None:
-        """``final_mean`` of each trial, in order; ``None`` without a steady state."""
+        """Level of each trial, its ``final_mean``, in order; ``None`` without a steady state."""
         return tuple(trial.final_mean for trial in self.trials) if self.has_steady_state else None
 
 
@@ -73,27 +73,27 @@ def classify_trial(iterations: FloatArray) -> TrialShape | None:
         return None
     block_medians, begins = consecutive_medians(iterations)
     median_segmentation = find_changes(block_medians)
-    segments = Segmentation(
+    stretches = Segmentation(
         tuple(
             Segment(int(begins[segment.begin]), int(begins[segment.end]), segment.level)
             for segment in median_segmentation.segments
         ),
         median_segmentation.sd,
     )
-    last_segment = segments.segments[-1]
+    last_segment = stretches.segments[-1]
     different_segments = [
-        segment for segment in segments.segments if not segments.are_equal(segment, last_segment)
+        segment for segment in stretches.segments if not stretches.are_equal(segment, last_segment)
     ]
     steady_from = different_segments[-1].end if different_segments else 0
     if iteration_count - steady_from < STEADY_SHARE * iteration_count:
         final_mean = float(np.mean(iterations[-round(STEADY_SHARE * iteration_count) :]))
-        return TrialShape("no steady state", segments, None, None, final_mean)
+        return TrialShape("no steady state", stretches, None, None, final_mean)
     kind: TrialClass = "flat"
     if different_segments:
         min_level = min(segment.level for segment in different_segments)
         kind = "slowdown" if min_level < last_segment.level else "warm-up"
     steady = float(np.mean(iterations[steady_from:]))
-    return TrialShape(kind, segments, steady_from, steady, steady)
+    return TrialShape(kind, stretches, steady_from, steady, steady)
 
 
 def workload_of(shapes: Sequence[TrialShape]) -> WorkloadShape | None:

@@ -48,7 +48,7 @@ class StudyOptions(Struct, frozen=True, kw_only=True):
 
 
 class PreparedStudy(Struct, frozen=True):
-    """A study that this host can run, and warnings about factors and levels left out."""
+    """A study that this host can run, with warnings about the factors and levels left out."""
 
     study: Study
     site: Site
@@ -202,7 +202,7 @@ def with_levels(study: Study, changes: Mapping[str, tuple[str, ...]]) -> Study:
     )
     compared = study.compared
     if compared is not None:
-        not_at = {name: names for name, names in compared.not_at.items() if name not in changes}
+        not_at = {name: levels for name, levels in compared.not_at.items() if name not in changes}
         compared = replace(compared, not_at=not_at)
         levels = next(factor.levels for factor in factors if factor.name == compared.factor)
         if compared.baseline not in [level.name for level in levels]:

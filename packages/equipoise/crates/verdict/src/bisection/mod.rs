@@ -1,13 +1,13 @@
 //! Finds the commit, between two commits, that changed the cost.
 //!
 //! The *step* is the change in cost. The *culprit* is the commit that made it. A block runs a pair
-//! of commits a < b. If the culprit is not in (a, b], both commits cost the same. Then no bet on
-//! the order of the block makes money on average. So if a bet on "b costs more" wins, that is
-//! evidence against every commit outside (a, b].
+//! of commits a < b. If the culprit is not in (a, b], both commits cost the same. Then a bet on the
+//! order of the block is fair: it neither wins nor loses on average. So if a bet on "b costs more"
+//! wins, that is evidence against every commit outside (a, b].
 //!
 //! - `stake`: the bet on one block
-//! - `sizes`: step, noise and slot effect, estimated from past blocks
-//! - `search`: the e-values of all commits, the choice of the next pair, and the end of a search
+//! - `sizes`: the step, the noise and the slot effect, estimated from past blocks
+//! - `search`: e-values of commits (in a `Group` with those that cannot run), next pair, outcome
 
 mod search;
 #[cfg(test)]

@@ -13,8 +13,8 @@ use crate::order_statistics::median;
 const MARGIN_FRACTION: f64 = 0.1;
 /// Smallest prior chance of a commit, relative to 1/n for n commits.
 const MIN_PRIOR_RATIO: f64 = 0.1;
-/// This number over n is added to the chance that a commit is the culprit. So the search also tests
-/// unlikely commits.
+/// This number over n is added to the chance that a commit is the culprit, so that the search also
+/// tests unlikely commits.
 const URGENCY_FLOOR: f64 = 0.01;
 /// A pair may begin or end where the summed chances of the commits reach these values.
 const WEIGHT_QUANTILES: [f64; 7] = [0.1, 0.25, 1.0 / 3.0, 0.5, 2.0 / 3.0, 0.75, 0.9];
@@ -31,7 +31,7 @@ pub struct SearchSettings<'a> {
     pub alpha: f64,
     /// 1 if the last commit costs more than the first, −1 if less.
     pub direction: f64,
-    /// `PairBlock::difference` and `order` of each block of the first and the last commit.
+    /// Difference and order (see `PairBlock`) of each block of the first and the last commit.
     pub confirming: &'a [(f64, f64)],
     /// Prior chances of the n commits, in any unit; empty if they are equal.
     pub prior: &'a [f64],
@@ -214,14 +214,14 @@ impl Search {
         }
     }
 
-    /// The pair to run next: the pair with the most expected evidence for its cost.
+    /// The pair to run next: its blocks give the most expected evidence for their time.
     ///
-    /// A build costs as much as `trials` trials. `built` says which of the n + 1 commits are built.
+    /// A build takes as long as `build_cost` trials. `built` says which commits, 0 to n, are built.
     ///
     /// # Panics
     /// If the length of `built` is not n + 1.
     #[must_use]
-    pub fn choose(&self, built: &[bool], trials: f64) -> (usize, usize) {
+    pub fn choose(&self, built: &[bool], build_cost: f64) -> (usize, usize) {
         assert_eq!(built.len(), self.commits + 1);
         let urgency_sums = self.urgency_sums();
         let total = urgency_sums[self.commits];
@@ -233,7 +233,7 @@ impl Search {
         if !has_other_groups && self.weight(likeliest.before, likeliest.after) > 0.5 {
             return (likeliest.before, likeliest.after);
         }
-        let pair_ends = self.pair_ends(likeliest, built, trials);
+        let pair_ends = self.pair_ends(likeliest, built, build_cost);
         let mut best = (0, self.commits);
         let mut best_score = f64::NEG_INFINITY;
         for (index, &before) in pair_ends.iter().enumerate() {
@@ -241,7 +241,7 @@ impl Search {
                 let chance = self.weight(before, after);
                 let gain = total - (urgency_sums[after] - urgency_sums[before]);
                 let builds = f64::from(u8::from(!built[before]) + u8::from(!built[after]));
-                let score = chance * gain / (TRIALS_PER_BLOCK + trials * builds);
+                let score = chance * gain / (TRIALS_PER_BLOCK + build_cost * builds);
                 if score > best_score {
                     (best, best_score) = ((before, after), score);
                 }
@@ -333,8 +333,8 @@ impl Search {
                 continue;
             }
             let weight = self.weight(group.before, group.after);
-            let rest = (1.0 - weight).max(1e-12);
-            let ln_factor = payoff.factor((chance / rest).clamp(0.0, 1.0)).ln();
+            let other_weight = (1.0 - weight).max(1e-12);
+            let ln_factor = payoff.factor((chance / other_weight).clamp(0.0, 1.0)).ln();
             for index in group.before..group.after {
                 self.ln_against[index] += ln_factor;
                 if self.ln_against[index] >= self.ln_threshold && self.excluded_at[index].is_none()
@@ -343,13 +343,13 @@ impl Search {
                 }
             }
         }
-        let even_factor = payoff.factor(0.5).ln();
+        let ln_even_factor = payoff.factor(0.5).ln();
         self.ln_up_to[after..]
             .iter_mut()
-            .for_each(|wealth| *wealth += even_factor);
+            .for_each(|wealth| *wealth += ln_even_factor);
         self.ln_after[..=before.min(self.commits - 1)]
             .iter_mut()
-            .for_each(|wealth| *wealth += even_factor);
+            .for_each(|wealth| *wealth += ln_even_factor);
         if is_own {
             self.ln_own[after - 1] += payoff.factor(chance.max(0.5)).ln();
         }
@@ -416,7 +416,7 @@ impl Search {
     }
 
     /// The commits at which a pair may begin or end, increasing.
-    fn pair_ends(&self, likeliest: Group, built: &[bool], trials: f64) -> Vec<usize> {
+    fn pair_ends(&self, likeliest: Group, built: &[bool], build_cost: f64) -> Vec<usize> {
         let quantiles = WEIGHT_QUANTILES.iter().map(|&quantile| {
             let commit = self
                 .weight_sums
@@ -425,7 +425,7 @@ impl Search {
         });
         let mut pair_ends = vec![likeliest.before, likeliest.after];
         pair_ends.extend(quantiles);
-        if trials >= COSTLY_BUILD_TRIALS {
+        if build_cost >= COSTLY_BUILD_TRIALS {
             let is_built = |commit: &usize| built[*commit] && self.can_run[*commit];
             let commits = pair_ends.clone();
             pair_ends.extend(

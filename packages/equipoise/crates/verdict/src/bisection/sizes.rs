@@ -79,7 +79,7 @@ impl Sizes {
     }
 }
 
-/// Half of the median with order 1 minus the median with order −1; 0 if it is within the noise.
+/// Half the difference between the medians of the two orders; 0 if it is within the noise.
 fn slot_effect(past: &[PastBlock], residuals: &[f64]) -> f64 {
     if past.len() < MIN_BLOCKS_FOR_SLOT {
         return 0.0;

@@ -2,7 +2,7 @@
 
 /// Largest part of the wealth that a bet stakes.
 const MAX_STAKE: f64 = 0.9;
-/// Bets assume this fraction of the estimated step, because the estimate may be too large.
+/// Bets assume this fraction of the estimated step, in case the estimate is too large.
 const STEP_FACTOR: f64 = 0.8;
 /// Largest ratio of step to scale. A larger ratio would overflow, and would change no bet.
 const MAX_RATIO: f64 = 8.0;
@@ -12,9 +12,9 @@ const CLIP_SCALES: f64 = 1.25;
 /// The bet on one block, which depends only on the blocks before it.
 ///
 /// Let y be the difference of the log costs in the block. Let q be the chance that its pair of
-/// commits contains the step. The bet multiplies the wealth by a factor e(y, q), which never falls
-/// if y rises. `e(y, q) + e(−y, q) = 2`. So if y is symmetric around a centre of at most 0, the bet
-/// makes no money on average.
+/// commits contains the step. The bet multiplies the wealth by a factor e(y, q). The factor never
+/// falls as y rises. `e(y, q) + e(−y, q) = 2`. So if y is symmetric around a centre of at most 0,
+/// the bet makes no money on average.
 #[derive(Clone, Copy, Debug)]
 pub struct Stake {
     /// The step divided by the scale.

@@ -361,15 +361,15 @@ def _levels_of_kind(
     """
     if "levels" not in table.values:
         return () if levels_with_tables else kind.default_levels
-    names = table.names("levels")
+    level_names = table.names("levels")
     for level in levels_with_tables:
-        if level.name in names:
+        if level.name in level_names:
             problem = f"{level.name} is in levels and also has a table"
             raise table.error(level.name, problem, f"remove {level.name} from levels")
     choices = {level.name: level for level in kind.choices}
-    for name in names:
+    for name in level_names:
         table.require_one_of("levels", name, [*choices], "there is no level")
-    return tuple(choices[name] for name in names)
+    return tuple(choices[name] for name in level_names)
 
 
 def _level(table: Table, name: str, folder: str) -> Level:
@@ -385,7 +385,7 @@ def _level(table: Table, name: str, folder: str) -> Level:
         name,
         environment=table.environment("env"),
         # The loader searches for a plain file name; a relative path starts from the study.
-        preload=tuple(os.path.join(folder, name) if "/" in name else name for name in preload),
+        preload=tuple(os.path.join(folder, file) if "/" in file else file for file in preload),
         library_path=tuple(os.path.join(folder, path) for path in table.texts("library_path")),
         arguments=table.texts("args"),
         command=command,
@@ -429,25 +429,25 @@ def _exclusion(table: Table, factors: tuple[Factor, ...]) -> Exclusion:
 
 
 def _levels_by_factor(table: Table, factors: Iterable[Factor]) -> Exclusion:
-    by_name = {factor.name: factor for factor in factors}
+    factor_by_name = {factor.name: factor for factor in factors}
     for key in table.values:
-        if key not in by_name:
-            raise table.unknown(key, one_of(key, sorted(by_name)))
-    levels = {name: table.names(name) for name in by_name if name in table.values}
-    for name, names in levels.items():
-        _check_levels(table, by_name[name], names)
+        if key not in factor_by_name:
+            raise table.unknown(key, one_of(key, sorted(factor_by_name)))
+    levels = {name: table.names(name) for name in factor_by_name if name in table.values}
+    for name, level_names in levels.items():
+        _check_levels(table, factor_by_name[name], level_names)
     return levels
 
 
 def _check_levels(table: Table, factor: Factor, levels: Sequence[str]) -> None:
     if not levels:
         raise table.error(factor.name, "the list of levels is empty", "name at least one level")
-    known = list(dict.fromkeys(_names((*factor.levels, *factor.optional_levels))))
+    known_names = list(dict.fromkeys(_names((*factor.levels, *factor.optional_levels))))
     for level in levels:
         if factor.role == "size" and not is_size(level):
             raise table.error(factor.name, f"{level!r} is not a size", "give numbers above 0")
         if not factor.is_free:
-            table.require_one_of(factor.name, level, known, f"{factor.name} has no level")
+            table.require_one_of(factor.name, level, known_names, f"{factor.name} has no level")
 
 
 def _measure(
@@ -457,14 +457,14 @@ def _measure(
     metrics = table.texts("metrics") if "metrics" in table.values else (PRIMARY_METRIC,)
     if not metrics:
         raise table.error("metrics", "the list of metrics is empty", 'write metrics = ["wall_s"]')
-    known = (*METRICS, *counters, *_server_metrics(workload, factors), *workload.reports)
+    known_metrics = (*METRICS, *counters, *_server_metrics(workload, factors), *workload.reports)
     for metric in metrics:
-        if metric not in known:
+        if metric not in known_metrics:
             raise table.error(
                 "metrics",
                 f"there is no metric {metric!r}",
-                f"{one_of(metric, known)}; list metrics that the workload itself reports in "
-                "[workload] reports",
+                f"{one_of(metric, known_metrics)}; list metrics that the workload itself reports "
+                "in [workload] reports",
             )
         if metrics.count(metric) > 1:
             raise table.error("metrics", f"{metric} appears twice", "remove one of the two")
@@ -556,33 +556,33 @@ def _check_study(file: Table, study: Study) -> None:
 
 def _check_placeholders(file: Table, study: Study) -> None:
     """Refuse unknown placeholders, and every placeholder in a path."""
-    known = {"study", "python", "helpers", *_names(study.factors)}
+    known_placeholders = {"study", "python", "helpers", *_names(study.factors)}
     if any(level.build is not None for factor in study.factors for level in factor.levels):
-        known.add("build")
+        known_placeholders.add("build")
     if study.workload.data is not None:
-        known.add("data")
+        known_placeholders.add("data")
     if study.measure.layouts is not None:
-        if "layout" in known:
+        if "layout" in known_placeholders:
             raise file.table("measure").error(
                 "layouts", "there is a factor called layout already", "rename the factor layout"
             )
-        known.add("layout")
+        known_placeholders.add("layout")
     if _servers(study.workload, study.factors):
-        known.update(_SERVER_PLACEHOLDERS)
+        known_placeholders.update(_SERVER_PLACEHOLDERS)
     for table, key, texts in _texts_with_placeholders(file, study):
         for name in (name for text in texts for name in _PLACEHOLDER.findall(text)):
-            if key in _PATHS and name in known:
+            if key in _PATHS and name in known_placeholders:
                 raise table.error(
                     key,
                     f"a path cannot contain {{{name}}}",
                     "write the path out; a relative path starts from the study's own folder",
                 )
-            if key not in _PATHS and name not in known:
+            if key not in _PATHS and name not in known_placeholders:
                 raise table.error(
                     key,
                     f"{{{name}}} is not a placeholder",
-                    f"{one_of(name, sorted(known))}; write {{{{{name}}}}} for the braces "
-                    "themselves",
+                    f"{one_of(name, sorted(known_placeholders))}; write {{{{{name}}}}} for the "
+                    "braces themselves",
                 )
     if study.workload.data is not None and named_data(study) is None:
         raise file.table("workload").error(

@@ -365,26 +365,26 @@ class _KeyScanner:
 
     def scan(self) -> dict[Keys, int]:
         """Return the line of each key, by its path."""
-        table: Keys = ()
+        table_path: Keys = ()
         while not self._skip_blank():
             if self._text[self._position] != "[":
-                self._scan_pair(table)
+                self._scan_pair(table_path)
                 continue
-            brackets = 2 if self._text.startswith("[[", self._position) else 1
-            self._position += brackets
-            table = self._within_arrays(self._scan_key())
-            if brackets == 2:
-                self._table_counts[table] += 1
-                table = (*table, self._table_counts[table] - 1)
-            for length in range(1, len(table) + 1):
-                self._note(table[:length])
-            self._position += brackets
+            bracket_count = 2 if self._text.startswith("[[", self._position) else 1
+            self._position += bracket_count
+            table_path = self._within_arrays(self._scan_key())
+            if bracket_count == 2:
+                self._table_counts[table_path] += 1
+                table_path = (*table_path, self._table_counts[table_path] - 1)
+            for length in range(1, len(table_path) + 1):
+                self._note(table_path[:length])
+            self._position += bracket_count
         return self.lines
 
-    def _scan_pair(self, table: Keys) -> None:
+    def _scan_pair(self, table_path: Keys) -> None:
         start = self._position
-        path = (*table, *self._scan_key())
-        for length in range(len(table) + 1, len(path) + 1):
+        path = (*table_path, *self._scan_key())
+        for length in range(len(table_path) + 1, len(path) + 1):
             self._note(path[:length], start)
         self._position += 1
         self._scan_value(path)
@@ -431,12 +431,12 @@ class _KeyScanner:
             self._position += 1
         return tuple(parts)
 
-    def _within_arrays(self, name: Keys) -> Keys:
+    def _within_arrays(self, dotted_key: Keys) -> Keys:
         """Return the path of a table, with an index after each array of tables."""
         path: Keys = ()
-        for index, part in enumerate(name):
+        for index, part in enumerate(dotted_key):
             path = (*path, part)
-            if index < len(name) - 1 and self._table_counts[path]:
+            if index < len(dotted_key) - 1 and self._table_counts[path]:
                 path = (*path, self._table_counts[path] - 1)
         return path
 
