@@ -245,8 +245,6 @@ def test_a_resumed_campaign_has_the_layouts_that_it_would_have_had(tmp_path: Pat
     plan = msgspec.structs.replace(planned(2 * LAYOUTS), judgement=Judgement(alpha=1e-9))
     stage = Stage(tmp_path)
     run_id = stage.interrupt(plan, block=5, place=0)
-    # The layout of a trial is in the ledger before the trial starts.
-    assert stage.ledger.read_run(run_id).draws[-1] == draw_block(plan, "measured", 5)
     stage.ledger.close()
     again = Stage(tmp_path)
     record = again.ledger.read_run(again.resume(run_id))

@@ -59,6 +59,9 @@ class Stage:
         """Start a campaign that is interrupted before this measured trial; return its run."""
 
         def before_trial(draw: Draw, at: int) -> None:
+            kept = self.ledger.read_run("last").draws[-1]
+            # The block and its layout are in the ledger before each of its trials starts.
+            assert (kept.phase, kept.block, kept.layout) == (draw.phase, draw.block, draw.layout)
             if (draw.phase, draw.block, at) == ("measured", block, place):
                 raise KeyboardInterrupt
 

@@ -78,7 +78,15 @@ def test_for_a_faster_candidate_the_baseline_must_come_nearer() -> None:
         ((0.010, 0.024, 0.010, 0.036), "open", True),
         ((0.010, 0.0102, 0.010, 0.0102), "open", False),
     ],
-    ids=["closed", "nothing", "a third", "nearly a half", "adds a cost", "widened", "lost in noise"],
+    ids=[
+        "closed",
+        "nothing",
+        "a third",
+        "nearly a half",
+        "adds a cost",
+        "widened",
+        "lost in noise",
+    ],
 )
 def test_an_outcome_is_final_if_more_blocks_would_change_nothing_relevant(
     seconds: tuple[float, float, float, float], outcome: str, final: bool
