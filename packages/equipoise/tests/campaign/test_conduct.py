@@ -248,7 +248,7 @@ def test_a_campaign_without_an_effect_that_matters_runs_to_its_limit(tmp_path: P
     assert "undecided after 40 blocks" in comparison.summary
 
 
-def test_a_slot_effect_is_taken_out_not_taken_for_a_difference(tmp_path: Path) -> None:
+def test_a_order_effect_is_taken_out_not_taken_for_a_difference(tmp_path: Path) -> None:
     stage = Stage(tmp_path, noise=0.005)
 
     class Slotted(ScriptedRunner):

@@ -53,7 +53,7 @@ def two_modes(generator: np.random.Generator, trials: int) -> FloatArray:
     return 0.15 * slow + generator.normal(0.0, 0.01, trials)
 
 
-def slot_effect(generator: np.random.Generator, trials: int) -> FloatArray:
+def order_effect(generator: np.random.Generator, trials: int) -> FloatArray:
     """The second trial of each block takes 5 % more."""
     second = (np.arange(trials) % 2).astype(np.float64)
     return 0.05 * second + generator.normal(0.0, 0.02, trials)
@@ -78,7 +78,7 @@ NOISES: dict[str, Noise] = {
     "random walk": random_walk,
     "drift of 1 % per run": drift,
     "two modes": two_modes,
-    "slot effect of 5 %": slot_effect,
+    "order effect of 5 %": order_effect,
     "period of three": period_of_three,
     "spikes": spikes,
 }

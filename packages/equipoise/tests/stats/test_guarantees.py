@@ -23,7 +23,7 @@ from packages.equipoise.tests.stats.simulated import (
     at_most,
     campaign,
     costs_and_orders,
-    slot_effect,
+    order_effect,
     watched,
     white,
 )
@@ -138,11 +138,11 @@ def test_a_candidate_that_sometimes_times_out_is_called_slower() -> None:
     assert slower_if_dropped <= at_most(100, ALPHA)
 
 
-def test_a_true_one_percent_is_found_under_a_slot_effect_of_five() -> None:
+def test_a_true_one_percent_is_found_under_a_order_effect_of_five() -> None:
     generator = np.random.default_rng(14)
     needed = []
     for _ in range(301):
-        blocks = campaign(slot_effect, generator, 400, effect=math.log(1.01))
+        blocks = campaign(order_effect, generator, 400, effect=math.log(1.01))
         needed.append(blocks.engine.blocks_to_exclude(0.0, ALPHA) or 401)
     assert np.median(needed) <= 120
 

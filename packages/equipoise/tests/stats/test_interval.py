@@ -44,7 +44,7 @@ def scale_of(values: FloatArray, centre: float) -> float:
 
 
 def scale_and_slot(differences: FloatArray, orders: FloatArray) -> tuple[float, float]:
-    """Scale and slot effect from past blocks; the scale is 0 without blocks."""
+    """Scale and order effect from past blocks; the scale is 0 without blocks."""
     count = len(differences)
     if count < 3:
         return (float(np.sqrt(np.mean(differences**2))) if count else 0.0), 0.0
@@ -124,7 +124,7 @@ def engine(differences: FloatArray, orders: FloatArray, tolerance: float = 0.0) 
 
 @st.composite
 def blocks(draw: st.DrawFn) -> tuple[FloatArray, FloatArray]:
-    """Campaigns of up to 60 blocks, some with a slot effect, an effect, or coarse differences."""
+    """Campaigns of up to 60 blocks, some with an order effect, an effect, or coarse differences."""
     count = draw(st.integers(1, 60))
     generator = np.random.default_rng(draw(st.integers(0, 2**32)))
     spread = draw(st.sampled_from([0.001, 0.02, 0.3]))

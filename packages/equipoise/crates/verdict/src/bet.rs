@@ -8,7 +8,7 @@ use crate::wealth::Wealth;
 /// A bet on one block against each log ratio θ. The payoff never rises with θ.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bet {
-    /// The block's difference, without the parts that the slot effect and a covariate explain.
+    /// The block's difference, without the parts that the order effect and a covariate explain.
     centre: f64,
     /// 1 over the distance at which the payoff reaches ±1; infinite for a bet on the sign alone.
     inverse_width: f64,

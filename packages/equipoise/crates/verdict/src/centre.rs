@@ -9,10 +9,10 @@ use crate::search::last_that_holds;
 /// The centre of the differences and their spread.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Centre {
-    /// Huber's M-estimate of the differences without the slot effect. It is infinite if most
+    /// Huber's M-estimate of the differences without the order effect. It is infinite if most
     /// differences are infinite.
     pub typical: f64,
-    /// The slot effect: how much more the second trial of a block takes than the first, in log
+    /// The order effect: how much more the second trial of a block takes than the first, in log
     /// units. It is 0 if it is within the noise.
     pub slot: f64,
     /// Robust standard deviation of the differences.

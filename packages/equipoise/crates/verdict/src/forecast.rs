@@ -39,7 +39,7 @@ impl Forecast {
     /// half of the continuations reach no verdict within the maximum.
     ///
     /// A continuation draws blocks of the campaign, with a new coin for each block. The new order
-    /// also changes the sign of the slot effect. It assumes that the estimate is true. If the
+    /// also changes the sign of the order effect. It assumes that the estimate is true. If the
     /// estimate is below `margin`, the verdict can only become "equivalent".
     #[must_use]
     pub fn blocks_to_go(&self, campaign: &BettingSequence) -> Option<usize> {

@@ -1,5 +1,5 @@
 //! The estimates for the next bet, from past blocks only. The *scale* is a robust standard
-//! deviation. The *slot effect* is how much more the second trial of a block takes.
+//! deviation. The *order effect* is how much more the second trial of a block takes.
 
 use crate::adjustment::{Adjustment, Covariates};
 use crate::block::Block;
@@ -13,9 +13,9 @@ const GROWTH_DIVISOR: usize = 64;
 
 /// Smallest number of blocks from which the spread around a median is estimated.
 pub(crate) const MIN_BLOCKS_FOR_SPREAD: usize = 3;
-/// Smallest number of blocks from which a slot effect is estimated.
+/// Smallest number of blocks from which an order effect is estimated.
 const MIN_BLOCKS_FOR_SLOT: usize = 6;
-/// A slot effect is removed if it exceeds 2.5 scales over √n.
+/// An order effect is removed if it exceeds 2.5 scales over √n.
 const SLOT_THRESHOLD_SCALES: f64 = 2.5;
 /// Deviations are clipped at 1.5 MAD scales (Huber 1964).
 const HUBER_LIMIT_SCALES: f64 = 1.5;
@@ -26,7 +26,7 @@ const HUBERISED_VARIANCE: f64 = 0.778_465_216_174_47;
 /// Estimates from past blocks. A `scale` of 0 means unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Estimates {
-    /// Robust standard deviation of the differences without the slot effect.
+    /// Robust standard deviation of the differences without the order effect.
     pub scale: f64,
     /// How much more, in log units, the second trial of a block takes than the first.
     pub slot: f64,
@@ -36,7 +36,7 @@ pub struct Estimates {
 }
 
 impl Estimates {
-    /// The part of a block's difference that neither the covariate nor the slot effect explains.
+    /// The part of a block's difference that neither the covariate nor the order effect explains.
     pub(crate) fn residual(&self, block: &Block) -> f64 {
         block.difference - self.explained_part(block) - block.order.sign() * self.slot
     }
@@ -127,9 +127,9 @@ impl Past {
         }
     }
 
-    /// The scale and the slot effect; `None` if the slot effect is within the noise.
+    /// The scale and the order effect; `None` if the order effect is within the noise.
     ///
-    /// The slot effect is half the difference between the medians of the two orders
+    /// The order effect is half the difference between the medians of the two orders
     /// (docs/decisions/statistics.md).
     fn scale_and_slot(&mut self) -> Option<(f64, f64)> {
         let candidate_second = self.median_of(1.0)?;
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn the_scale_does_not_contain_the_slot_effect() {
+    fn the_scale_does_not_contain_the_order_effect() {
         use Order::{BaselineFirst as A, CandidateFirst as B};
         let differences = [0.051, -0.049, 0.049, -0.051, 0.050, -0.050, 0.052, -0.048];
         let estimates = past(&differences, &[A, B, A, B, A, B, A, B]).estimates();
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn noise_is_not_taken_for_a_slot_effect() {
+    fn noise_is_not_taken_for_an_order_effect() {
         use Order::{BaselineFirst as A, CandidateFirst as B};
         let differences = [0.03, 0.01, -0.02, 0.02, -0.03, -0.01, 0.04, -0.04];
         let estimates = past(&differences, &[A, B, A, B, A, B, A, B]).estimates();

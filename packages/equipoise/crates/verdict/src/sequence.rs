@@ -152,7 +152,7 @@ impl BettingSequence {
         }
     }
 
-    /// The typical difference and the slot effect, from all blocks.
+    /// The typical difference and the order effect, from all blocks.
     #[must_use]
     pub fn centre(&self) -> Option<Centre> {
         let differences = [self.blocks.as_slice(), &self.controls].concat();

@@ -92,8 +92,8 @@ def centre_is_unstable(blocks: PairedBlocks, low: float, high: float) -> bool:
     engine_centre = blocks.engine.centre()
     if engine_centre is None or not (math.isfinite(low) and math.isfinite(high)):
         return False
-    _, slot_effect, _ = engine_centre
-    differences = blocks.differences - blocks.orders * slot_effect
+    _, order_effect, _ = engine_centre
+    differences = blocks.differences - blocks.orders * order_effect
     differences = differences[np.isfinite(differences)]
     if len(differences) <= LEARNING_BLOCKS:
         return False

@@ -19,8 +19,8 @@ from packages.equipoise.tests.stats.simulated import (
     at_most,
     autoregressive,
     drift,
+    order_effect,
     random_walk,
-    slot_effect,
     student,
     two_modes,
     white,
@@ -355,7 +355,7 @@ NOISES: dict[str, Noise] = {
     "autoregressive": autoregressive,
     "random walk": random_walk,
     "two modes": two_modes,
-    "slot effect": slot_effect,
+    "order effect": order_effect,
 }
 
 

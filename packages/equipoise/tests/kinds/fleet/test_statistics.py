@@ -282,13 +282,13 @@ def test_timeouts_leave_a_reason_and_never_a_number() -> None:
     assert result.new_host_if_normal.chance is None
 
 
-def test_a_slot_effect_does_not_widen_the_rounds() -> None:
+def test_a_order_effect_does_not_widen_the_rounds() -> None:
     def width(noise: Noise) -> float:
         by_rounds = answers_of(fleet_of([0.02] * 3, blocks=120, noise=noise)).mean.by_rounds
         assert by_rounds is not None
         return by_rounds.high - by_rounds.low
 
-    assert width(NOISES["slot effect of 5 %"]) < 1.3 * width(white(0.02))
+    assert width(NOISES["order effect of 5 %"]) < 1.3 * width(white(0.02))
 
 
 @pytest.mark.parametrize("weights", [(0.5, 0.6), (1.0, 0.0)])

@@ -6,7 +6,7 @@
 //! wins, that is evidence against every commit outside (a, b].
 //!
 //! - `stake`: the bet on one block
-//! - `sizes`: the step, the noise and the slot effect, estimated from past blocks
+//! - `sizes`: the step, the noise and the order effect, estimated from past blocks
 //! - `search`: e-values of commits (in a `Group` with those that cannot run), next pair, outcome
 
 mod search;

@@ -1,4 +1,4 @@
-//! The step, the noise and the slot effect, estimated from past blocks.
+//! The step, the noise and the order effect, estimated from past blocks.
 
 use crate::order_statistics::{median, scale};
 
@@ -6,9 +6,9 @@ use crate::order_statistics::{median, scale};
 const MIN_STEP_SCALES: f64 = 0.25;
 /// Smallest estimate of the scale, in log units.
 const MIN_SCALE: f64 = 1e-9;
-/// Smallest number of blocks from which a slot effect is estimated (as in `past`).
+/// Smallest number of blocks from which an order effect is estimated (as in `past`).
 const MIN_BLOCKS_FOR_SLOT: usize = 6;
-/// A slot effect is removed if it exceeds 2.5 scales over √n (as in `past`).
+/// An order effect is removed if it exceeds 2.5 scales over √n (as in `past`).
 const SLOT_THRESHOLD_SCALES: f64 = 2.5;
 /// The step is estimated from pairs that contain the step with more than this chance.
 const MIN_CHANCE_OF_STEP: f64 = 0.9;
@@ -22,7 +22,7 @@ pub struct PastBlock {
     pub after: usize,
     /// Finite difference of the log costs, positive in the direction of the gap.
     pub difference: f64,
-    /// 1 or −1: the slot effect is part of the difference with this sign.
+    /// 1 or −1: the order effect is part of the difference with this sign.
     pub order: f64,
 }
 
@@ -33,7 +33,7 @@ pub struct Sizes {
     pub step: f64,
     /// The standard deviation of a block's difference; above 0.
     pub scale: f64,
-    /// The slot effect: how much more the second trial of a block costs, in log units.
+    /// The order effect: how much more the second trial of a block costs, in log units.
     pub slot: f64,
 }
 
@@ -63,7 +63,7 @@ impl Sizes {
         let residuals: Vec<f64> = blocks_and_chances()
             .map(|(block, chance)| block.difference - if *chance > 0.5 { step } else { 0.0 })
             .collect();
-        let slot = slot_effect(past, &residuals);
+        let slot = order_effect(past, &residuals);
         let without_slot: Vec<f64> = past
             .iter()
             .zip(&residuals)
@@ -80,7 +80,7 @@ impl Sizes {
 }
 
 /// Half the difference between the medians of the two orders; 0 if it is within the noise.
-fn slot_effect(past: &[PastBlock], residuals: &[f64]) -> f64 {
+fn order_effect(past: &[PastBlock], residuals: &[f64]) -> f64 {
     if past.len() < MIN_BLOCKS_FOR_SLOT {
         return 0.0;
     }
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn the_step_and_the_scale_do_not_contain_the_slot_effect() {
+    fn the_step_and_the_scale_do_not_contain_the_order_effect() {
         let differences = [0.081, -0.019, 0.079, -0.021, 0.080, -0.020, 0.082, -0.018];
         let first = Sizes::UNKNOWN.updated(&past(&differences), 8, |_| 1.0);
         let sizes = first.updated(&past(&differences), 8, |_| 1.0);
