@@ -104,7 +104,7 @@ def fleet_record(
         segments=(Segment(STARTED, {"equipoise": "0.2.0"}, ended, "every host ended"),),
         draws=(),
         trials=(),
-        notices=(),
+        warnings=(),
         identity=identity,
         members=members,
     )
@@ -145,7 +145,7 @@ def campaign_of(host: ScriptedHost, plan: Plan, *, noise: float = 0.01) -> RunRe
         segments=(Segment(STARTED, environment, ended, host.stopped_because),),
         draws=tuple(draws),
         trials=tuple(trials),
-        notices=(),
+        warnings=(),
     )
 
 

@@ -46,7 +46,7 @@ _JSON = {
     "certificate": ("document",),
 }
 """Columns that hold JSON, by table."""
-_OF_A_RUN = ("draw", "trial", "sitting", "sitting_end", "notice", "observation")
+_OF_A_RUN = ("draw", "trial", "segment", "segment_end", "warning", "observation")
 _STATEMENTS = (
     "DELETE FROM {table}",
     "DROP TABLE {table}",
@@ -114,7 +114,7 @@ def _recorded(ledger: Any, kernel: str) -> str:
                     covariates={"load": 0.25}, samples=samples,
                 ),
             )  # fmt: skip
-    ledger.record_notice(run, RecordedWarning("drift", "it drifted", "close what else runs"))
+    ledger.record_warning(run, RecordedWarning("drift", "it drifted", "close what else runs"))
     ledger.record_observation(run, Observation("profile", 0, 1, 0, 1.7e9, b"{}", None))
     ledger.end_segment(run, 1, 1.7e9 + 9, "verdict")
     return run
@@ -154,7 +154,7 @@ def _statements(generator: random.Random, *, only_second: bool) -> Iterator[str]
             continue
         which = " WHERE run = 2" if only_second else ""
         if generator.random() < 0.5 and not which:
-            which = " WHERE rowid % 2 = 1" if table in ("trial", "draw", "notice") else ""
+            which = " WHERE rowid % 2 = 1" if table in ("trial", "draw", "warning") else ""
         value = _value(generator, table, column)
         yield f"UPDATE OR IGNORE {table} SET {column} = {value}{which}"
 

@@ -40,7 +40,7 @@ def record_of(*names: str, failure: str | None = None, **changes: Any) -> RunRec
         segments=(Segment(1.7e9, {}, 1.7e9 + 1, ENDED_BY_FAILURE if failure else "blocks"),),
         draws=(draw,),
         trials=tuple(trials),
-        notices=(RecordedWarning("code", f"{names[0]} is slow", "wait"),),
+        warnings=(RecordedWarning("code", f"{names[0]} is slow", "wait"),),
     )
 
 
@@ -68,7 +68,7 @@ def test_long_names_are_cut_and_stay_apart(show_env: bool) -> None:
     assert (first, second) == (CUT, "short")
     assert third.startswith("command ") and third.endswith("… (2)")
     assert len(third) <= MAX_NAME_LETTERS
-    assert shown.notices[0].summary == f"{CUT} is slow"
+    assert shown.warnings[0].summary == f"{CUT} is slow"
     document = analyse_campaign(shown)
     assert [row.condition for row in document.trials] == [first, second, third]
     assert longest_text(msgspec.to_builtins(document)) < 1000

@@ -44,7 +44,7 @@ def record_of(*conditions: Condition, **changes: Any) -> RunRecord:
         segments=(Segment(1.7e9, environment, 1.7e9 + 1, "blocks"),),
         draws=draws,
         trials=trials,
-        notices=(),
+        warnings=(),
     )
 
 
@@ -143,7 +143,7 @@ def test_messages_and_mapped_files_lose_the_values_too() -> None:
     record = replace(
         record,
         trials=(failed, *record.trials[1:]),
-        notices=(RecordedWarning("spread", f"{name} spreads widely", f"look at {name}"),),
+        warnings=(RecordedWarning("spread", f"{name} spreads widely", f"look at {name}"),),
     )
     assert CANARY not in repr(shown(record))
     assert list(shown(record).segments[0].environment["mapped"]) == ['env TOKEN="$TOKEN" a']

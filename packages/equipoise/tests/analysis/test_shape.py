@@ -54,7 +54,7 @@ def synthetic_record(times: FloatArray, cpus: FloatArray, paddings: FloatArray) 
         segments=(),
         draws=draws,
         trials=tuple(trials),
-        notices=(),
+        warnings=(),
     )
 
 

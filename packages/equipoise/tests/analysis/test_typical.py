@@ -34,7 +34,7 @@ def record_of(trials: list[Trial], metric: str = "wall_s") -> RunRecord:
         segments=(Segment(0.0, {}, ended_at=10.0, stopped_because="budget"),),
         draws=tuple(Draw("measured", trial.block, (0,), 0) for trial in trials),
         trials=tuple(trials),
-        notices=(),
+        warnings=(),
     )
 
 

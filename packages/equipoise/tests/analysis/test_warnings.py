@@ -20,7 +20,7 @@ CALM = comparison_of("old", "new", 1.10, 20)
 
 def record(
     blocks: int = 20,
-    notices: tuple[RecordedWarning, ...] = (),
+    warnings: tuple[RecordedWarning, ...] = (),
     stopped: str = "verdict",
     **stopping: float,
 ) -> RunRecord:
@@ -32,7 +32,7 @@ def record(
         segments=(Segment(0.0, {}, ended_at=10.0, stopped_because=stopped),),
         draws=tuple(Draw("measured", number, (0, 1), 0) for number in range(1, blocks + 1)),
         trials=(),
-        notices=notices,
+        warnings=warnings,
     )
 
 
@@ -118,8 +118,8 @@ def test_a_chosen_precision_removes_the_inflation() -> None:
 
 
 def test_notices_of_the_campaign_appear_once() -> None:
-    notice = RecordedWarning("left_processes", "b left processes behind", "let it wait", 1)
-    assert codes(CALM, given=record(notices=(notice, notice))) == ["left_processes"]
+    warning = RecordedWarning("left_processes", "b left processes behind", "let it wait", 1)
+    assert codes(CALM, given=record(warnings=(warning, warning))) == ["left_processes"]
 
 
 TOUCHING = msgspec.structs.replace(CALM, ratio=1.05, ratio_ci=(1.002, 1.10))
@@ -183,11 +183,11 @@ def test_carry_over_and_changing_ratios_of_several_conditions_share_a_warning() 
 
 
 def test_the_same_notice_about_several_conditions_appears_once() -> None:
-    notices = tuple(
+    warnings = tuple(
         RecordedWarning("left_processes", f"{name} left processes behind", "let it wait", place)
         for place, name in enumerate(("a", "b"))
     )
-    (warning,) = warnings_of(record(blocks=0, notices=notices), [CALM], None, {})
+    (warning,) = warnings_of(record(blocks=0, warnings=warnings), [CALM], None, {})
     assert warning.summary == "a and b left processes behind"
 
 

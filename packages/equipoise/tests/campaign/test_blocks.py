@@ -79,7 +79,7 @@ def test_interrupted_blocks_are_counted_from_the_draws() -> None:
         segments=(),
         draws=tuple(Draw("measured", number, FORWARD, 0) for number in (1, 2, 3)),
         trials=tuple(block_of(1, FORWARD, 1.0, 1.0) + block_of(2, FORWARD, 1.0)),
-        notices=(),
+        warnings=(),
     )
     assert cut_block_count(record, complete_blocks(record.draws, record.trials)) == 2
 

@@ -1,4 +1,4 @@
-"""Parts of a layout that a host cannot vary give a notice, or an error if the user chose them."""
+"""Parts of a layout that a host cannot vary give a warning, or an error if the user chose them."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def host(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 
 
 def addresses(aslr: Addresses | None) -> tuple[set[bool], list[str]]:
-    """Whether the layouts have random addresses, and the notices about it."""
-    plan, notices = plan_with_layouts(plan_of(), 40, aslr)
+    """Whether the layouts have random addresses, and the warnings about it."""
+    plan, warnings = plan_with_layouts(plan_of(), 40, aslr)
     return {layout.random_addresses for layout in plan.layouts}, [
-        notice.summary for notice in notices
+        warning.summary for warning in warnings
     ]
 
 

@@ -29,8 +29,8 @@ class Diary:
     def record_trial(self, run_id: str, trial: Trial) -> None:
         self.entries.append(trial)
 
-    def record_notice(self, run_id: str, notice: CampaignWarning) -> None:
-        self.entries.append(notice)
+    def record_warning(self, run_id: str, warning: CampaignWarning) -> None:
+        self.entries.append(warning)
 
 
 @dataclass
@@ -227,8 +227,8 @@ def test_leftover_processes_are_reported_once() -> None:
     diary = Diary()
     runner = LeftoverRunner(ScriptedClock())
     run_segment(plan_of(), runner=runner, judge=ScriptedJudge(after=3), diary=diary)
-    notices = [entry for entry in diary.entries if isinstance(entry, CampaignWarning)]
-    assert sorted((notice.code, notice.summary[0]) for notice in notices) == [
+    warnings = [entry for entry in diary.entries if isinstance(entry, CampaignWarning)]
+    assert sorted((warning.code, warning.summary[0]) for warning in warnings) == [
         ("left_processes", "a"),
         ("left_processes", "b"),
         ("own_metrics", "a"),

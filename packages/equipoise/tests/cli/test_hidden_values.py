@@ -122,7 +122,7 @@ def record(path: Path, plan: Plan) -> None:
             ledger.record_draw(run_id, draw)
             for place in (0, 1):
                 ledger.record_trial(run_id, trial_of(draw, place, 0.01 + (block + place) / 1000))
-        ledger.record_notice(run_id, CampaignWarning("noise", f"b with {CANARY} is noisy", "wait"))
+        ledger.record_warning(run_id, CampaignWarning("noise", f"b with {CANARY} is noisy", "wait"))
         ledger.end_segment(run_id, 1, 1.7e9 + 1, "blocks")
 
 

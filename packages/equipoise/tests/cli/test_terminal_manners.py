@@ -95,7 +95,7 @@ def test_a_sentence_and_a_row_in_a_pipe_are_one_line(
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     sentence = "word " * 100 + "end"
-    words = Table((Column("what", "words"), Column("why", "words")), ((sentence, sentence),))
+    words = Table((Column("what", "text"), Column("why", "text")), ((sentence, sentence),))
     print_to(console_for(color=False), [Paragraph(sentence), words])
     printed = [line for line in capsys.readouterr().out.splitlines() if line.strip()]
     assert len(printed) == 3

@@ -205,7 +205,7 @@ def test_a_host_of_another_version_is_left_out_and_named(fleet_of: MakeFleet) ->
     fleet = fleet_of(bob={"version": "0.0.1"})
     outcome = fleet.start()
     assert [line.host for line in outcome.hosts] == ["ada", "cyd"]
-    (warning,) = fleet.ledger.read_run().notices
+    (warning,) = fleet.ledger.read_run().warnings
     assert warning.code == "host_left_out"
     assert "bob has Equipoise 0.0.1" in warning.summary
     strangers = fleet_of(**{name: {"version": "0.0.1"} for name in NAMES})

@@ -191,7 +191,7 @@ def test_unrequested_run_is_refused_in_the_line_of_its_host(
 
 def left_out(fleet: ScriptedFleet) -> list[str]:
     """Return the warnings about workers and hosts that do not measure."""
-    return [notice.summary for notice in fleet.ledger.read_run().notices]
+    return [warning.summary for warning in fleet.ledger.read_run().warnings]
 
 
 @pytest.mark.parametrize("identity", ["", "ada", "é" * 32, "A" * 32, "0" * 31])

@@ -9,8 +9,8 @@ COMMAND = Condition("run", ("/bin/true",), environment={"KEY": "value"})
 
 
 def test_each_source_is_held_alone_and_all_are_held_together() -> None:
-    sources, notices = sources_on_host({}, (0, 3), random_addresses=True)
-    assert notices == ()
+    sources, warnings = sources_on_host({}, (0, 3), random_addresses=True)
+    assert warnings == ()
     conditions = conditions_by_held_source(COMMAND, sources)
     assert conditions[0].environment == COMMAND.environment
     assert conditions[0].process == COMMAND.process
@@ -28,12 +28,12 @@ def test_each_source_is_held_alone_and_all_are_held_together() -> None:
 
 
 def test_a_source_that_cannot_vary_here_is_reported_and_not_tried() -> None:
-    sources, notices = sources_on_host(
+    sources, warnings = sources_on_host(
         {"PYTHONHASHSEED": "7", "PERL_HASH_SEED": "1"}, (0,), random_addresses=False
     )
     assert [source.name for source in sources] == ["environment size"]
-    assert len(notices) == 4
-    assert all(notice.hint for notice in notices)
+    assert len(warnings) == 4
+    assert all(warning.hint for warning in warnings)
 
 
 def test_a_random_seed_varies() -> None:

@@ -109,7 +109,7 @@ def test_without_a_comparison_everything_runs_and_nothing_is_compared() -> None:
     study_grid = grid(study)
     assert len(study_grid.conditions) == 6
     assert [contrast.stratum for contrast in study_grid.contrasts] == [{"rows": "10"}] * 2
-    quick = QuickForm(not_at={"allocator": ("c",)})
+    quick = QuickForm(not_compared_at={"allocator": ("c",)})
     study_grid = grid(quick_form(replace(study, quick=quick)))
     assert [
         study_grid.conditions[contrast.candidate].levels["allocator"]
@@ -122,12 +122,12 @@ def test_without_a_comparison_everything_runs_and_nothing_is_compared() -> None:
 def test_a_level_that_is_not_installed_is_named_with_its_package_and_left_out() -> None:
     absent = Level("d", preload=("libd.so",), package="libd1")
     factor = Factor("allocator", (*ALLOCATOR.levels, absent))
-    study, notices = remove_missing_levels(study_of(factor), SITE)
+    study, warnings = remove_missing_levels(study_of(factor), SITE)
     assert study.factor("allocator") == ALLOCATOR
-    assert [(notice.code, notice.hint) for notice in notices] == [
+    assert [(warning.code, warning.hint) for warning in warnings] == [
         ("level_missing", "apt install libd1")
     ]
-    assert "allocator d cannot run here: there is no libd.so" in notices[0].summary
+    assert "allocator d cannot run here: there is no libd.so" in warnings[0].summary
     with pytest.raises(UnusableInput, match="the baseline allocator d cannot run here"):
         remove_missing_levels(study_of(factor, compared=ComparedFactor("allocator", "d")), SITE)
 
@@ -200,18 +200,18 @@ def test_a_level_whose_server_is_not_installed_is_left_out_with_its_package() ->
             Level("b", server=absent, command=("sort",)),
         ),
     )
-    study, notices = remove_missing_levels(study_of(systems, workload=Workload(())), SITE)
+    study, warnings = remove_missing_levels(study_of(systems, workload=Workload(())), SITE)
     assert [level.name for level in study.factors[0].levels] == ["a"]
-    assert [(notice.code, notice.hint) for notice in notices] == [
+    assert [(warning.code, warning.hint) for warning in warnings] == [
         ("level_missing", "apt install some")
     ]
 
 
 def test_a_level_for_another_cpu_is_left_out() -> None:
     placed = Factor("allocator", (Level("a"), Level("b"), Level("c", client_cpus=(9999,))))
-    study, notices = remove_missing_levels(study_of(placed), SITE)
+    study, warnings = remove_missing_levels(study_of(placed), SITE)
     assert [level.name for level in study.factors[0].levels] == ["a", "b"]
-    assert "there is no CPU 9999 that Equipoise may use" in notices[0].summary
+    assert "there is no CPU 9999 that Equipoise may use" in warnings[0].summary
 
 
 def test_levels_are_chosen_on_the_command_line() -> None:
@@ -247,12 +247,12 @@ def test_another_program_can_be_compared_in_the_same_way() -> None:
 
 def test_a_factor_that_no_text_names_is_left_out_and_reported() -> None:
     idle, used = free_factor("idle", "1", "2"), free_factor("other", "1", "2")
-    study, notices = without_idle_factors(
+    study, warnings = without_idle_factors(
         study_of(ALLOCATOR, idle, used, exclusions=({"idle": ("1",)}, {"other": ("1",)}))
     )
     assert study.factors == (ALLOCATOR, used)
     assert study.exclusions == ({"other": ("1",)},)
-    assert [notice.code for notice in notices] == ["factor_idle"]
+    assert [warning.code for warning in warnings] == ["factor_idle"]
     with pytest.raises(UnusableInput, match="the factor idle changes nothing"):
         without_idle_factors(study_of(idle, compared=ComparedFactor("idle", "1")))
 
@@ -264,11 +264,11 @@ def test_a_level_whose_program_is_not_installed_is_left_out_and_named() -> None:
         Level("built", build="no-such-compiler-here -o {build}/x x.c"),
     )
     study = Study("s", "/", Workload(("true",)), (Factor("program", levels, role="size"),))
-    kept, notices = remove_missing_levels(study, Site(Path("/nowhere"), lambda _: None))
+    kept, warnings = remove_missing_levels(study, Site(Path("/nowhere"), lambda _: None))
     assert [level.name for level in kept.factors[0].levels] == ["here"]
-    assert "program no-such-program-here" in notices[0].summary
-    assert notices[0].hint == "apt install a-package"
-    assert "program no-such-compiler-here" in notices[1].summary
+    assert "program no-such-program-here" in warnings[0].summary
+    assert warnings[0].hint == "apt install a-package"
+    assert "program no-such-compiler-here" in warnings[1].summary
 
 
 def test_the_only_candidate_that_is_missing_is_named_with_its_hint(tmp_path: Path) -> None:

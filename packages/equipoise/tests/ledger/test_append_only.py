@@ -18,12 +18,12 @@ TABLES = (
     "environment",
     "host",
     "run",
-    "sitting",
-    "sitting_end",
+    "segment",
+    "segment_end",
     "draw",
     "trial",
     "sample",
-    "notice",
+    "warning",
     "observation",
     "certificate",
 )
@@ -89,7 +89,7 @@ def _fill_every_table(ledger: Ledger, plan: Plan) -> None:
         run,
         Trial("measured", 1, 0, 0, 1.0, Accounting(), samples=(Sample("latency_s", 0.5),)),
     )
-    ledger.record_notice(run, RecordedWarning("code", "words", "hint"))
+    ledger.record_warning(run, RecordedWarning("code", "words", "hint"))
     ledger.record_observation(run, Observation("profile", 0, 1, 0, 1.0, b"{}", None))
     ledger.record_certificate(CERTIFICATE)
     ledger.end_segment(run, FIRST_SEGMENT, 2.0, "verdict")

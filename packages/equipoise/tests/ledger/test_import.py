@@ -22,25 +22,25 @@ def imported_run(
     plan: Plan,
     draws: tuple[Draw, ...] = (),
     trials: tuple[Trial, ...] = (),
-    notices: tuple[RecordedWarning, ...] = (),
+    warnings: tuple[RecordedWarning, ...] = (),
 ) -> RunRecord:
     """Return an imported run that has no name from the ledger yet."""
-    return RunRecord("", plan, 1.7e9, (Segment(1.7e9, {"hosts": ["h"]}),), draws, trials, notices)
+    return RunRecord("", plan, 1.7e9, (Segment(1.7e9, {"hosts": ["h"]}),), draws, trials, warnings)
 
 
 def test_an_import_comes_back_as_it_was_recorded(tmp_path: Path) -> None:
     plan = replace(plan_of("a", "b"), study="import", terms=SOURCE)
     trials = tuple(trial_of(DRAW, place, 0.5 + place) for place in range(4))
-    notice = RecordedWarning("import", "words", "hint")
+    warning = RecordedWarning("import", "words", "hint")
     with open_for_writing(tmp_path / "ledger.db", durable=False) as ledger:
-        run = ledger.record_import(imported_run(plan, (DRAW,), trials, (notice,)))
+        run = ledger.record_import(imported_run(plan, (DRAW,), trials, (warning,)))
     with open_for_reading(tmp_path / "ledger.db") as ledger:
         record = ledger.read_run(run)
         (summary,) = ledger.runs()
     assert (record.plan, record.draws, record.trials) == (plan, (DRAW,), trials)
-    assert record.notices == (notice,)
-    (sitting,) = record.segments
-    assert (sitting.environment, sitting.ended_at) == ({"hosts": ["h"]}, 1.7e9)
+    assert record.warnings == (warning,)
+    (segment,) = record.segments
+    assert (segment.environment, segment.ended_at) == ({"hosts": ["h"]}, 1.7e9)
     assert (summary.trials, summary.stopped_because) == (4, "imported")
 
 

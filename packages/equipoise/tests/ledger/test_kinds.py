@@ -16,8 +16,8 @@ from packages.equipoise.tests.ledger.conftest import make_plan, record_blocks
 from packages.equipoise.tests.plans import plan_of
 
 WRONG = {
-    "sitting_end.ended_at = 'yesterday'": "sitting_end.ended_at",
-    "sitting_end.ended_at = 1e201": "sitting_end.ended_at",
+    "segment_end.ended_at = 'yesterday'": "segment_end.ended_at",
+    "segment_end.ended_at = 1e201": "segment_end.ended_at",
     "trial.condition = condition + 1": "condition 2 of a plan with 2",
     "trial.condition = -1": "trial.condition",
     "trial.condition = 1e300": "trial.condition",
@@ -29,7 +29,7 @@ WRONG = {
     "trial.failure_kind = 'late'": "trial.failure_kind",
     "sample.metric = zeroblob(1)": "sample.metric",
     "sample.iteration = 0.5": "sample.iteration",
-    "notice.mend = zeroblob(1)": "notice.mend",
+    "warning.hint = zeroblob(1)": "warning.hint",
     "run.id = zeroblob(4)": "run.id",
     "run.started_at = 'now'": "run.started_at",
     "trial.covariates = '[1]'": "array",
@@ -55,7 +55,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 Trial("measured", 1, place, place, 1.0, took, 0, None, None, False, "",
                       {"load": 0.5}, samples),
             )  # fmt: skip
-        ledger.record_notice(run, RecordedWarning("code", "words", "hint"))
+        ledger.record_warning(run, RecordedWarning("code", "words", "hint"))
         ledger.end_segment(run, 1, 2.0, "verdict")
     return path
 
@@ -89,7 +89,7 @@ def test_a_column_of_another_kind_is_damage(filled: Path, assignment: str, named
 
 @pytest.mark.parametrize(
     "assignment",
-    ["run.names = '7'", "run.id = zeroblob(4)", "sitting_end.stopped_because = zeroblob(1)"],
+    ["run.names = '7'", "run.id = zeroblob(4)", "segment_end.stopped_because = zeroblob(1)"],
 )
 def test_a_list_of_runs_contains_no_other_kinds(filled: Path, assignment: str) -> None:
     changed(filled, assignment)

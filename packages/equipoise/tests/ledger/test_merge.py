@@ -50,7 +50,7 @@ def campaign(
         run = ledger.begin_run(plan, environment, START + started_at, identity=identity)
         yield run
         yield from blocks(ledger, run, plan, range(1, 4))
-        ledger.record_notice(run, RecordedWarning("odd", "it is odd", "look"))
+        ledger.record_warning(run, RecordedWarning("odd", "it is odd", "look"))
         yield run
         if resumed:
             ledger.end_segment(run, FIRST_SEGMENT, START + 50.0, "interrupted")
@@ -143,7 +143,7 @@ class Whole:
             part.events[: end.events],
             part.draws[: end.draws],
             part.trials[: end.trials],
-            part.notices[: end.notices],
+            part.warnings[: end.warnings],
             part.observations[: end.observations],
         )
 
@@ -337,7 +337,7 @@ def test_a_merged_run_that_claims_a_place_of_a_fleet_changes_no_result(
         assert merge(into, other, None).new == 2
         assert {run: result_bytes(into, run) for run in before} == before
         assert into.runs()[: len(listed)] == listed
-        assert [run.whole for run in into.runs()[len(listed) :]] == [None, None]
+        assert [run.fleet for run in into.runs()[len(listed) :]] == [None, None]
 
 
 def test_a_merged_run_of_the_same_id_takes_no_explanation_away(
@@ -409,8 +409,8 @@ def test_a_run_that_cannot_be_read_is_left_out_alone(whole: Whole, tmp_path: Pat
         connection.execute("UPDATE trial SET covariates = '[7]' WHERE run = 2")
         connection.execute("UPDATE run SET names = '[\"other\"]' WHERE number = 3")
         connection.execute(
-            "UPDATE run SET whole = (SELECT identity FROM run AS other WHERE other.number = 4), "
-            "place = 9 WHERE number = 1"
+            "UPDATE run SET fleet = (SELECT identity FROM run AS other WHERE other.number = 4), "
+            "host_index = 9 WHERE number = 1"
         )
     with (
         open_for_reading(hostile) as source,

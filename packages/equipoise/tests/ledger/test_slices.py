@@ -82,7 +82,7 @@ def test_a_run_arrives_in_slices_as_it_was_recorded(ledger: Ledger, copy: Ledger
     assert pull(ledger, copy, identity) > 1
     assert read(copy, identity) == ledger.read_run(run)
     record(ledger, run, range(4, 8))
-    ledger.record_notice(run, WARNING)
+    ledger.record_warning(run, WARNING)
     ledger.end_segment(run, FIRST_SEGMENT, 2.0, "interrupted")
     ledger.begin_segment(run, {"kernel": "6.2"}, 3.0)
     ledger.record_observation(run, Observation("profile", 0, 1, 0, 1.0, b"{}", None))
@@ -94,7 +94,7 @@ def test_a_run_arrives_in_slices_as_it_was_recorded(ledger: Ledger, copy: Ledger
 def test_a_copy_that_is_behind_has_not_ended(ledger: Ledger, copy: Ledger) -> None:
     run = ledger.begin_run(make_plan(), HERE, 1.0)
     record(ledger, run, range(1, 8))
-    ledger.record_notice(run, WARNING)
+    ledger.record_warning(run, WARNING)
     ledger.end_segment(run, FIRST_SEGMENT, 2.0, "verdict")
     identity, more = ledger.identity_of(run), True
     whole = ledger.read_run(run)
@@ -105,7 +105,7 @@ def test_a_copy_that_is_behind_has_not_ended(ledger: Ledger, copy: Ledger) -> No
         assert whole.trials[: len(behind.trials)] == behind.trials
         assert len(behind.segments) == 1
         assert (behind.segments[0].stopped_because is None) == more
-        assert (behind.notices == ()) == more
+        assert (behind.warnings == ()) == more
     assert behind == whole
 
 
@@ -150,7 +150,7 @@ def test_an_invalid_slice_changes_nothing(
     record(ledger, run, range(1, 3))
     sound = _everything(ledger)
     form, part = msgspec.msgpack.decode(zlib.decompress(sound))
-    head, start, events, draws, trials, notices, observations = part
+    head, start, events, draws, trials, warnings, observations = part
 
     def packed(*lists: object) -> bytes:
         return zlib.compress(msgspec.msgpack.encode((form, lists)))
@@ -165,23 +165,25 @@ def test_an_invalid_slice_changes_nothing(
         "larger than": zlib.compress(bytes(2**20)),
         "it has format 2": zlib.compress(msgspec.msgpack.encode((2, part))),
         "its start is negative": packed(
-            head, [-1, 0, 0, 0, 0], events, draws, trials, notices, observations
+            head, [-1, 0, 0, 0, 0], events, draws, trials, warnings, observations
         ),
         "trial.condition": packed(
-            head, start, events, draws, [trial_with(3, 7.5)], notices, observations
+            head, start, events, draws, [trial_with(3, 7.5)], warnings, observations
         ),
         "condition 7 of a plan": packed(
-            head, start, events, draws, [trial_with(3, 7)], notices, observations
+            head, start, events, draws, [trial_with(3, 7)], warnings, observations
         ),
-        "UNIQUE": packed(head, start, events, draws, trials * 2, notices, observations),
-        "bindings": packed(head, start, events, draws, [[[1], []]], notices, observations),
-        "large": packed(head, start, events, draws, [trial_with(1, 2**63)], notices, observations),
-        "type dict": packed(head, start, events, draws, [trial_with(1, {})], notices, observations),
+        "UNIQUE": packed(head, start, events, draws, trials * 2, warnings, observations),
+        "bindings": packed(head, start, events, draws, [[[1], []]], warnings, observations),
+        "large": packed(head, start, events, draws, [trial_with(1, 2**63)], warnings, observations),
+        "type dict": packed(
+            head, start, events, draws, [trial_with(1, {})], warnings, observations
+        ),
         "another plan|contradicts its plan": packed(
-            [*head[:5], "why", *head[6:]], start, events, draws, trials, notices, observations
+            [*head[:5], "why", *head[6:]], start, events, draws, trials, warnings, observations
         ),
         "CHECK constraint": packed(
-            [b"short", *head[1:]], start, events, draws, trials, notices, observations
+            [b"short", *head[1:]], start, events, draws, trials, warnings, observations
         ),
     }
     for why, content in unsound.items():

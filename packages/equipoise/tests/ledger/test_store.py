@@ -142,12 +142,12 @@ def test_draws_segments_and_notices_come_back_in_the_order_of_writing(ledger: Le
     ]
     for draw in draws:
         ledger.record_draw(run, draw)
-    notices = [
+    warnings = [
         RecordedWarning("b", "words", "hint"),
         RecordedWarning("a", "other words", "other hint"),
     ]
-    for notice in notices:
-        ledger.record_notice(run, notice)
+    for warning in warnings:
+        ledger.record_warning(run, warning)
     ledger.end_segment(run, FIRST_SEGMENT, 11.5, "interrupted")
     assert ledger.begin_segment(run, there, 20.25) == 2
     assert ledger.begin_segment(run, here, 30.0) == 3
@@ -157,7 +157,7 @@ def test_draws_segments_and_notices_come_back_in_the_order_of_writing(ledger: Le
     assert record.id == run
     assert record.started_at == 10.5
     assert record.draws == tuple(draws)
-    assert record.notices == tuple(notices)
+    assert record.warnings == tuple(warnings)
     assert record.segments == (
         Segment(10.5, here, 11.5, "interrupted"),
         Segment(20.25, there),
@@ -170,7 +170,7 @@ def test_a_repeated_environment_is_stored_once(ledger: Ledger, path: Path) -> No
         run = ledger.begin_run(make_plan(), {"host": "here"}, 1.0)
         ledger.begin_segment(run, {"host": "here"}, 2.0)
     assert row_count(path, "environment") == 1
-    assert row_count(path, "sitting") == 6
+    assert row_count(path, "segment") == 6
 
 
 def test_a_trial_without_its_draw_is_refused_and_not_recorded(ledger: Ledger) -> None:
@@ -236,7 +236,7 @@ def test_the_error_about_an_unknown_run_names_the_existing_runs(ledger: Ledger) 
         assert f"{identifiers[-1]} and 2 older" in refusal.value.what
         assert refusal.value.hint is not None
     with pytest.raises(UnusableInput, match="no run 'last'"):
-        ledger.record_notice("last", RecordedWarning("a", "b", "c"))
+        ledger.record_warning("last", RecordedWarning("a", "b", "c"))
 
 
 def test_the_error_about_an_ambiguous_beginning_names_its_runs(ledger: Ledger) -> None:

@@ -88,14 +88,14 @@ def test_a_killed_campaign_can_be_resumed(tmp_path: Path) -> None:
     run, _ = _record_and_kill(path, 25)
     with open_for_writing(path, durable=False) as ledger:
         before = ledger.read_run(run)
-        sitting = ledger.begin_segment(run, {"host": "here"}, 99.0)
+        segment = ledger.begin_segment(run, {"host": "here"}, 99.0)
         last = before.draws[-1].block
         record_blocks(ledger, run, range(last + 1, last + 3))
-        ledger.end_segment(run, sitting, 100.0, "verdict")
+        ledger.end_segment(run, segment, 100.0, "verdict")
         after = ledger.read_run(run)
     assert after.trials[: len(before.trials)] == before.trials
     assert len(after.trials) == len(before.trials) + 4
-    assert [sitting.stopped_because for sitting in after.segments] == [None, "verdict"]
+    assert [segment.stopped_because for segment in after.segments] == [None, "verdict"]
 
 
 def test_one_process_reads_consistent_states_while_another_writes(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ ENDLESS_VIEW = """
 TRIGGER = "CREATE TRIGGER more AFTER INSERT ON trial BEGIN SELECT randomblob(1000000000); END;"
 EXPRESSION = "CREATE INDEX odd ON trial (abs(block));"
 GENERATED = "ALTER TABLE run ADD COLUMN more AS (hex(zeroblob(100000000)));"
-VIRTUAL = "DROP TABLE sample; CREATE VIRTUAL TABLE sample USING fts5(trial, place, metric);"
+VIRTUAL = "DROP TABLE sample; CREATE VIRTUAL TABLE sample USING fts5(trial, ordinal, metric);"
 
 
 def change(path: Path, script: str, *parameters: object) -> None:
@@ -56,7 +56,7 @@ def change(path: Path, script: str, *parameters: object) -> None:
         (GENERATED, "its table 'run' was not created"),
         (VIRTUAL, "its table 'sample' was not created"),
         ("DROP INDEX trial_by_run;", "its index 'trial_by_run' is missing"),
-        ("DROP TABLE notice;", "its table 'notice' is missing"),
+        ("DROP TABLE warning;", "its table 'warning' is missing"),
         ("CREATE VIEW mine AS SELECT 1;", "its view 'mine' was not created"),
         ("CREATE VIRTUAL TABLE mine USING fts5(a);", "its table 'mine' was not created"),
         (
@@ -159,14 +159,14 @@ def test_evidence_that_is_cut_short_is_damage(filled: Path) -> None:
     [
         ("run", "id", b"\xff"),
         ("run", "identity", b"short"),
-        ("run", "whole", "another"),
+        ("run", "fleet", "another"),
         ("run", "host", "here"),
         ("host", "name", b"here"),
         ("run", "started_at", "yesterday"),
         ("run", "names", "[1, 2]"),
         ("run", "plan", "[" * 100_000),
-        ("sitting", "started_at", "yesterday"),
-        ("sitting", "number", "many"),
+        ("segment", "started_at", "yesterday"),
+        ("segment", "number", "many"),
         ("environment", "document", "[]"),
         ("draw", "padding_bytes", -1),
         ("draw", "conditions", "[2]"),
@@ -270,7 +270,7 @@ def test_a_run_that_the_index_of_a_damaged_file_lacks_has_its_name(filled: Path)
         # Exchange the pages of two indexes: no key of the other index is an id.
         connection.executemany(
             "UPDATE sqlite_schema SET rootpage = ? WHERE name = ?",
-            ((pages["run_by_whole"], "run_by_id"), (pages["run_by_id"], "run_by_whole")),
+            ((pages["run_by_fleet"], "run_by_id"), (pages["run_by_id"], "run_by_fleet")),
         )
     with open_for_reading(filled) as ledger:
         assert ledger.read_run("last").id == run.id

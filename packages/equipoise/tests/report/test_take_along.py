@@ -78,7 +78,7 @@ def test_the_data_of_a_figure_are_what_it_draws(browser: Browser, tmp_path: Path
             assert (float(read) if isinstance(value, float) else read) == (
                 "" if value is None else value if isinstance(value, float) else str(value)
             )
-    names = {line.get("words") for line in table}
+    names = {line.get("text") for line in table}
     assert {condition.name for condition in document.conditions} <= names
     assert browser.requests()[0] == browser.opened.as_uri()
     assert all(request.startswith("blob:") for request in browser.requests()[1:])

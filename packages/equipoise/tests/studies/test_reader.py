@@ -289,7 +289,7 @@ MALFORMED = {
     ),
     "a comparison left out where there is no such factor": (
         WHOLE + '[compare]\nfactor = "n"\nnot_at.m = 1\n',
-        "study.toml:9: [compare.not_at] m: there is no such key",
+        "study.toml:9: [compare.not_compared_at] m: there is no such key",
         "remove m",
     ),
     "a server that nobody can ask": (

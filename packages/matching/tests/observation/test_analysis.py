@@ -110,7 +110,7 @@ def test_the_scope_names_the_number_of_dropped_rows() -> None:
     assert result.matching.candidate_dropped >= len(new[::4])
     assert (
         f"the other {result.matching.candidate_dropped} have no comparable row of 1.0"
-        in result.about
+        in result.scope
     )
     (load,) = result.dropped
     assert load.dropped > load.kept

@@ -144,7 +144,7 @@ def test_a_stratum_that_cannot_be_judged_is_named_with_its_rows() -> None:
     assert reasons["c"] == "no row of 2.0"
     assert result.strata.worst == "a"
     rows = int(np.count_nonzero(rack_b & (log["version"] == "2.0")))
-    assert f"{rows:,} of b: load still differs" in result.about
+    assert f"{rows:,} of b: load still differs" in result.scope
     assert result.rows.candidate == int(np.count_nonzero(log["version"] == "2.0"))
     assert result.matched is not None
 

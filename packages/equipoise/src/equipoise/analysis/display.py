@@ -83,7 +83,7 @@ def _with_short_texts(record: RunRecord, short_names: TextReplacements) -> RunRe
     return replace(
         record,
         plan=_with_short_names(record.plan, short_names),
-        notices=replace_texts(record.notices, short_names),
+        warnings=replace_texts(record.warnings, short_names),
         trials=tuple(_with_short_failure(trial, short_names) for trial in record.trials),
         observations=tuple(
             _with_short_failure(observation, short_names) for observation in record.observations

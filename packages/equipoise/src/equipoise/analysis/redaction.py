@@ -171,7 +171,7 @@ def _hide_in_record(
             for segment in segments
         ),
         trials=tuple(_hide_in_trial(trial, replacements) for trial in record.trials),
-        notices=replace_texts(record.notices, replacements),
+        warnings=replace_texts(record.warnings, replacements),
         observations=tuple(
             _hide_in_observation(observation, replacements) for observation in record.observations
         ),

@@ -125,7 +125,7 @@ def _record_of(document: ResultDocument, comparisons: Sequence[Comparison]) -> R
             for block, trials in blocks.items()
         ),
         trials=tuple(trial for trials in blocks.values() for trial in trials),
-        notices=(),
+        warnings=(),
     )
 
 

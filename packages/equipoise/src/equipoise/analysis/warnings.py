@@ -56,7 +56,7 @@ def warnings_of(
 
 
 def _failure_warning(record: RunRecord) -> Iterator[CampaignWarning]:
-    is_recorded = any(notice.code == FAILURE_WARNING for notice in record.notices)
+    is_recorded = any(warning.code == FAILURE_WARNING for warning in record.warnings)
     if is_recorded or record.stopped_because != ENDED_BY_FAILURE:
         return
     failed = [trial for trial in record.trials if trial.failure is not None and not trial.timed_out]
@@ -75,11 +75,11 @@ def _failure_warning(record: RunRecord) -> Iterator[CampaignWarning]:
 def _warnings_of_ledger(record: RunRecord) -> Iterator[CampaignWarning]:
     """Yield the warnings in the ledger; equal warnings about several conditions become one."""
     names_by_key: dict[tuple[str, str, str], dict[str, None]] = {}
-    for notice in record.notices:
+    for warning in record.warnings:
         name = ""
-        if notice.condition is not None and notice.without_from is None:
-            name = record.plan.conditions[notice.condition].name
-        key = (notice.code, notice.summary.removeprefix(name), notice.hint)
+        if warning.condition is not None and warning.absent_from is None:
+            name = record.plan.conditions[warning.condition].name
+        key = (warning.code, warning.summary.removeprefix(name), warning.hint)
         names_by_key.setdefault(key, {})[name] = None
     for (code, predicate, hint), names in names_by_key.items():
         yield CampaignWarning(code, f"{names_of([*names])}{predicate}", hint)

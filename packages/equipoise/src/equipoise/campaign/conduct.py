@@ -138,7 +138,7 @@ def start(
     run_id = ledger.begin_run(plan, _environment(plan, ledger), now(), identity=identity)
     with run_lock(run_id, ledger):
         for warning in warnings:
-            ledger.record_notice(run_id, warning)
+            ledger.record_warning(run_id, warning)
         judge = judge_of(plan, plan.stopping)
         segment = segment_of(run_id, plan, plan.stopping, ledger, judge, listener, clock)
         _conduct(segment, ledger, runner_factory, now)
@@ -278,7 +278,7 @@ def _conduct(
     except ConditionFailed as error:
         reason = ENDED_BY_FAILURE
         warning = CampaignWarning(FAILURE_WARNING, error.what, error.hint or "")
-        ledger.record_notice(segment.run_id, warning)
+        ledger.record_warning(segment.run_id, warning)
         raise
     except KeyboardInterrupt:
         raise Interrupted(segment.run_id) from None
@@ -287,7 +287,7 @@ def _conduct(
         ledger.end_segment(segment.run_id, segment.number, now(), reason)
         warning_of_busy_host = None if watch is None else busy_host(watch)
         if warning_of_busy_host is not None:
-            ledger.record_notice(segment.run_id, warning_of_busy_host)
+            ledger.record_warning(segment.run_id, warning_of_busy_host)
 
 
 def _next_block(record: RunRecord, phase: Phase) -> int:

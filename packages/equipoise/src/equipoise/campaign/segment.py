@@ -36,7 +36,7 @@ class TrialStore(Protocol):
     def record_trial(self, run_id: str, trial: Trial) -> None:
         """Commit a trial."""
 
-    def record_notice(self, run_id: str, notice: CampaignWarning) -> None:
+    def record_warning(self, run_id: str, warning: CampaignWarning) -> None:
         """Commit a warning."""
 
 
@@ -235,7 +235,7 @@ class SegmentInProgress(Struct):
         for warning in warnings:
             if (warning.code, condition) not in self._recorded_warnings:
                 self._recorded_warnings.add((warning.code, condition))
-                self.store.record_notice(self.run_id, warning)
+                self.store.record_warning(self.run_id, warning)
 
 
 def ends_campaign(plan: Plan, trial: Trial) -> bool:

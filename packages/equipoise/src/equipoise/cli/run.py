@@ -112,7 +112,7 @@ def command(request: RunRequest) -> int:
             build_folders=folders,
             warnings=(*prepared_study.warnings, *plan_warnings),
         )
-    with measuring(output, author_block_s=study.measure.about) as (ledger, listener):
+    with measuring(output, author_block_s=study.measure.author_block_s) as (ledger, listener):
         if plan_and_warnings is None:
             grid = prepared_study.grid(prepared_study.build(output.ledger))
             plan_and_warnings = study_plan(study, grid, limits, ranking=ranking)

@@ -119,7 +119,7 @@ def _contrasts(study: Study, combinations: list[LevelByFactor]) -> Iterator[Cont
     factor, baseline = study.compared.factor, study.compared.baseline
     other_names = [other.name for other in _varied_factors(study) if other.name != factor]
     indices = {_level_names(levels): index for index, levels in enumerate(combinations)}
-    exclusions = study.compared.not_at
+    exclusions = study.compared.not_compared_at
     for index, levels in enumerate(combinations):
         if levels[factor].name == baseline or any(
             levels[name].name in excluded for name, excluded in exclusions.items() if name in levels

@@ -222,11 +222,11 @@ class _Panel(Struct, frozen=True):
             arrow = {
                 "x": quantity.high if is_right else quantity.low,
                 "y": -index + _HILL_HEIGHT * (0.5 if kind == "timed out" else 0.15),
-                "words": f"{count} {kind} ▸" if is_right else f"◂ {count} {kind}",
+                "text": f"{count} {kind} ▸" if is_right else f"◂ {count} {kind}",
             }
             align: Literal["right", "left"] = "right" if is_right else "left"
             mark = {"align": align, "fontSize": 12}
-            charts += labels([arrow], "words:N", x=self.x, y=self.y, mark=mark)
+            charts += labels([arrow], "text:N", x=self.x, y=self.y, mark=mark)
         return charts
 
     def medians(self) -> list[alt.Chart]:
@@ -261,7 +261,7 @@ class _Panel(Struct, frozen=True):
             {
                 "x": self.quantity.clipped(mode.at),
                 "y": _HILL_HEIGHT - index,
-                "words": f"{mode.share:.0%} ▾" if number == 0 else f"▾ {mode.share:.0%}",
+                "text": f"{mode.share:.0%} ▾" if number == 0 else f"▾ {mode.share:.0%}",
                 "first": number == 0,
             }
             for index, summary in enumerate(summaries)
@@ -279,7 +279,7 @@ class _Panel(Struct, frozen=True):
             if (side_rows := [row for row in rows if row["first"] is is_first])
             for chart in labels(
                 side_rows,
-                "words:N",
+                "text:N",
                 x=self.x,
                 y=self.y,
                 mark={"fontSize": 11, "dy": -6, "dx": offset, "align": align},
@@ -293,12 +293,12 @@ class _Panel(Struct, frozen=True):
     def name_labels(self) -> list[alt.Chart]:
         """Write the name of each condition above its row."""
         mark = {"align": "left", "limit": alt.ExprRef("width - 8")}
-        return labels(self.name_rows(), "words:N", x=alt.value(4), y=self.y, mark=mark)
+        return labels(self.name_rows(), "text:N", x=alt.value(4), y=self.y, mark=mark)
 
     def name_rows(self) -> Rows:
         """Return the position and the name of each condition."""
         return [
-            {"y": _LABEL_Y - index, "words": name if values else f"{name} (no trial to show)"}
+            {"y": _LABEL_Y - index, "text": name if values else f"{name} (no trial to show)"}
             for index, (name, values) in enumerate(self.values_by_condition.items())
         ]
 

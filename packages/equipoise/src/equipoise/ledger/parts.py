@@ -1,7 +1,7 @@
 """Parts of runs, which are copied from one ledger to another as rows or as bytes.
 
 A run is a head (plan, identity, host) and five lists that only grow: events (starts and ends of
-segments), draws, trials with their samples, notices (warnings) and observations. A part contains
+segments), draws, trials with their samples, warnings (warnings) and observations. A part contains
 consecutive rows of each list. `add_part` compares the rows that both ledgers have, and appends the
 rest. It refuses a `Fork`: two copies of a run that were both continued.
 
@@ -24,14 +24,14 @@ from msgspec.structs import astuple, replace
 
 from equipoise.ledger.rows import (
     DRAW_COLUMNS,
-    NOTICE_COLUMNS,
     OBSERVATION_COLUMNS,
     SAMPLE_COLUMNS,
     SELECT_DRAWS,
-    SELECT_NOTICES,
     SELECT_OBSERVATIONS,
     SELECT_TRIALS,
+    SELECT_WARNINGS,
     TRIAL_COLUMNS,
+    WARNING_COLUMNS,
     Row,
     TrialRows,
     check_run,
@@ -72,7 +72,7 @@ class Cursor(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     events: int = 0
     draws: int = 0
     trials: int = 0
-    notices: int = 0
+    warnings: int = 0
     observations: int = 0
 
     def includes(self, other: Cursor) -> bool:
@@ -112,7 +112,7 @@ class RunPart(Struct, frozen=True, array_like=True):
     """Starts and ends of segments: number, environment or null, time, reason of the end or null."""
     draws: tuple[Row, ...]
     trials: tuple[TrialRows, ...]
-    notices: tuple[Row, ...]
+    warnings: tuple[Row, ...]
     observations: tuple[Row, ...]
 
     @property
@@ -128,34 +128,34 @@ class RunPart(Struct, frozen=True, array_like=True):
     @property
     def lists(self) -> tuple[Sequence[Any], ...]:
         """The lists, in the order of the fields of `Cursor`."""
-        return (self.events, self.draws, self.trials, self.notices, self.observations)
+        return (self.events, self.draws, self.trials, self.warnings, self.observations)
 
 
 _SELECT_HEAD = """
-    SELECT run.identity, id, host.identity, host.name, whole, place, study, names, commands_digest,
-        plan, started_at
+    SELECT run.identity, id, host.identity, host.name, fleet, host_index, study, names,
+        commands_digest, plan, started_at
     FROM run LEFT JOIN host ON host.number = run.host WHERE run.number = ?
 """
 _SELECT_EVENTS = """
     SELECT number, document, moment, because FROM (
         SELECT number, 0 AS ends, document, started_at AS moment, NULL AS because
-        FROM sitting JOIN environment ON environment.digest = sitting.environment WHERE run = ?1
+        FROM segment JOIN environment ON environment.digest = segment.environment WHERE run = ?1
         UNION ALL
-        SELECT sitting, 1, NULL, ended_at, stopped_because FROM sitting_end WHERE run = ?1
+        SELECT segment, 1, NULL, ended_at, stopped_because FROM segment_end WHERE run = ?1
     ) ORDER BY number, ends
 """
 _SELECT_SAMPLES = f"""
     SELECT sample.trial, {SAMPLE_COLUMNS}
     FROM sample JOIN trial ON trial.number = sample.trial
-    WHERE sample.trial BETWEEN ?2 AND ?3 AND trial.run = ?1 ORDER BY sample.trial, sample.place
+    WHERE sample.trial BETWEEN ?2 AND ?3 AND trial.run = ?1 ORDER BY sample.trial, sample.ordinal
 """
 _COUNT_ROWS = """
-    SELECT (SELECT count(*) FROM sitting JOIN environment
-            ON environment.digest = sitting.environment WHERE run = ?1)
-            + (SELECT count(*) FROM sitting_end WHERE run = ?1),
+    SELECT (SELECT count(*) FROM segment JOIN environment
+            ON environment.digest = segment.environment WHERE run = ?1)
+            + (SELECT count(*) FROM segment_end WHERE run = ?1),
         (SELECT count(*) FROM draw WHERE run = ?1),
         (SELECT count(*) FROM trial WHERE run = ?1),
-        (SELECT count(*) FROM notice WHERE run = ?1),
+        (SELECT count(*) FROM warning WHERE run = ?1),
         (SELECT count(*) FROM observation WHERE run = ?1)
 """
 _NO_LIMIT = -1
@@ -167,13 +167,13 @@ def _insert_statement(table: str, columns: str) -> str:
 
 
 _INSERT_RUN = _insert_statement(
-    "run", "identity, id, host, whole, place, study, names, commands_digest, plan, started_at"
+    "run", "identity, id, host, fleet, host_index, study, names, commands_digest, plan, started_at"
 )
-_INSERT_SEGMENT = _insert_statement("sitting", "run, number, environment, started_at")
-_INSERT_SEGMENT_END = _insert_statement("sitting_end", "run, sitting, ended_at, stopped_because")
+_INSERT_SEGMENT = _insert_statement("segment", "run, number, environment, started_at")
+_INSERT_SEGMENT_END = _insert_statement("segment_end", "run, segment, ended_at, stopped_because")
 _INSERT_DRAW = _insert_statement("draw", f"run, {DRAW_COLUMNS}")
 _INSERT_TRIAL = _insert_statement("trial", f"number, run, {TRIAL_COLUMNS}")
-_INSERT_SAMPLE = _insert_statement("sample", f"trial, place, {SAMPLE_COLUMNS}")
+_INSERT_SAMPLE = _insert_statement("sample", f"trial, ordinal, {SAMPLE_COLUMNS}")
 
 
 def cursor_of(connection: sqlite3.Connection, run: int) -> Cursor:
@@ -221,7 +221,7 @@ def read_part(
         read_list(_SELECT_EVENTS, start.events, max(after.events, 1)),
         draws,
         trials,
-        read_list(SELECT_NOTICES, start.notices, after.notices),
+        read_list(SELECT_WARNINGS, start.warnings, after.warnings),
         _read_observations(connection, run, start.observations) if is_complete else (),
     )
     return part, part.end != end
@@ -404,7 +404,7 @@ def append_trials(connection: sqlite3.Connection, run: int, trials: Sequence[Tri
 
 
 def _appender(table: str, columns: str) -> Callable[..., None]:
-    statement = _insert_statement(table, f"run, place, {columns}")
+    statement = _insert_statement(table, f"run, ordinal, {columns}")
 
     def append(connection: sqlite3.Connection, run: int, rows: Sequence[Row]) -> None:
         count = f"SELECT count(*) FROM {table} WHERE run = ?"
@@ -416,7 +416,7 @@ def _appender(table: str, columns: str) -> Callable[..., None]:
     return append
 
 
-append_notices = _appender("notice", NOTICE_COLUMNS)
+append_warnings = _appender("warning", WARNING_COLUMNS)
 append_observations = _appender("observation", OBSERVATION_COLUMNS)
 
 
@@ -435,7 +435,7 @@ _LISTS = (
     _RunList("segment", _list_reader(_SELECT_EVENTS), append_events),
     _RunList("draw", _list_reader(SELECT_DRAWS), append_draws),
     _RunList("trial", _read_trials, append_trials),
-    _RunList("warning", _list_reader(SELECT_NOTICES), append_notices),
+    _RunList("warning", _list_reader(SELECT_WARNINGS), append_warnings),
     _RunList("observation", _list_reader(SELECT_OBSERVATIONS), append_observations),
 )
 """The lists of a run, in the order of the fields of `Cursor`."""
@@ -525,7 +525,7 @@ def _decode_slice(content: bytes) -> RunPart:
 
 
 def _rows_of_part(part: RunPart) -> Iterator[Row]:
-    for rows in (part.events, part.draws, part.notices, part.observations):
+    for rows in (part.events, part.draws, part.warnings, part.observations):
         yield from rows
     for trial, samples in part.trials:
         yield trial

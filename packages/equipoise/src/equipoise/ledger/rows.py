@@ -1,9 +1,7 @@
 """Conversion of frozen data to rows of the ledger, and back.
 
-The tables have older words: ``sitting`` is a segment, ``notice`` is a warning, ``words`` is the
-summary of a warning, ``mend`` is the hint, ``whole`` is the fleet of a run, and ``place`` is a
-position. The JSON encoder is the standard library's, because it keeps infinities and undecodable
-bytes of command lines.
+The JSON encoder is the standard library's, because it keeps infinities and undecodable bytes of
+command lines.
 """
 
 from __future__ import annotations
@@ -117,7 +115,7 @@ TRIAL_COLUMNS = (
 )
 SAMPLE_COLUMNS = "metric, value, iteration, unit, better, resolution"
 DRAW_COLUMNS = "phase, block, conditions, padding_bytes, layout"
-NOTICE_COLUMNS = "code, words, mend, condition, without_from"
+WARNING_COLUMNS = "code, summary, hint, condition, absent_from"
 OBSERVATION_COLUMNS = "source, condition, repetition, position, observed_at, document, failure"
 """Columns of the tables, in the order of the values of a `Row`."""
 
@@ -129,17 +127,19 @@ SELECT_TRIALS = f"SELECT number, {TRIAL_COLUMNS} FROM trial WHERE run = ? ORDER 
 _SELECT_SAMPLES = (
     f"SELECT sample.trial, {SAMPLE_COLUMNS} "
     "FROM trial JOIN sample ON sample.trial = trial.number "
-    "WHERE trial.run = ? ORDER BY sample.trial, place"
+    "WHERE trial.run = ? ORDER BY sample.trial, ordinal"
 )
 SELECT_DRAWS = f"SELECT {DRAW_COLUMNS} FROM draw WHERE run = ? ORDER BY number"
-SELECT_NOTICES = f"SELECT {NOTICE_COLUMNS} FROM notice WHERE run = ? ORDER BY place"
-SELECT_OBSERVATIONS = f"SELECT {OBSERVATION_COLUMNS} FROM observation WHERE run = ? ORDER BY place"
+SELECT_WARNINGS = f"SELECT {WARNING_COLUMNS} FROM warning WHERE run = ? ORDER BY ordinal"
+SELECT_OBSERVATIONS = (
+    f"SELECT {OBSERVATION_COLUMNS} FROM observation WHERE run = ? ORDER BY ordinal"
+)
 _SELECT_SEGMENTS = """
-    SELECT sitting.started_at, document, ended_at, stopped_because
-    FROM sitting JOIN environment ON environment.digest = sitting.environment
-        LEFT JOIN sitting_end
-            ON sitting_end.run = sitting.run AND sitting_end.sitting = sitting.number
-    WHERE sitting.run = ? ORDER BY sitting.number
+    SELECT segment.started_at, document, ended_at, stopped_because
+    FROM segment JOIN environment ON environment.digest = segment.environment
+        LEFT JOIN segment_end
+            ON segment_end.run = segment.run AND segment_end.segment = segment.number
+    WHERE segment.run = ? ORDER BY segment.number
 """
 
 _environment_decoder = msgspec.json.Decoder(dict[str, Any])
@@ -213,11 +213,11 @@ def draw_row(draw: Draw) -> Row:
     return (draw.phase, draw.block, f"[{order}]", draw.padding_bytes, draw.layout)
 
 
-def notice_row(notice: CampaignWarning) -> Row:
+def warning_row(warning: CampaignWarning) -> Row:
     """Return a warning as a row."""
-    texts = map(as_unicode, (notice.code, notice.summary, notice.hint))
-    if isinstance(notice, RecordedWarning):
-        return (*texts, notice.condition, notice.without_from)
+    texts = map(as_unicode, (warning.code, warning.summary, warning.hint))
+    if isinstance(warning, RecordedWarning):
+        return (*texts, warning.condition, warning.absent_from)
     return (*texts, None, None)
 
 
@@ -274,7 +274,7 @@ def recorded_run(connection: sqlite3.Connection, path: Path, run: int) -> RunRec
             for phase, block, conditions, padding, layout in select(SELECT_DRAWS)
         ),
         trials=_read_trials(select(SELECT_TRIALS), _read_samples(select(_SELECT_SAMPLES))),
-        notices=tuple(RecordedWarning(*row) for row in select(SELECT_NOTICES)),
+        warnings=tuple(RecordedWarning(*row) for row in select(SELECT_WARNINGS)),
         observations=_read_observations(select(SELECT_OBSERVATIONS)),
     )
     _refuse_inconsistent(record)
@@ -288,11 +288,13 @@ def check_run(connection: sqlite3.Connection, path: Path, run: int) -> None:
     """
     recorded_run(connection, path, run)
     study, names_json, fleet, host_index, plan_text = connection.execute(
-        "SELECT study, names, whole, place, plan FROM run WHERE number = ?", (run,)
+        "SELECT study, names, fleet, host_index, plan FROM run WHERE number = ?", (run,)
     ).fetchone()
     plan = plan_from_text(plan_text)
     member = plan.membership
-    fleet_columns = (None, None) if member is None else (bytes.fromhex(member.whole), member.place)
+    fleet_columns = (
+        (None, None) if member is None else (bytes.fromhex(member.fleet), member.host_index)
+    )
     plan_columns = (as_unicode(plan.study), [condition.name for condition in plan.conditions])
     if (study, from_text(names_json)) != plan_columns or (fleet, host_index) != fleet_columns:
         raise ValueError("the row of a run contradicts its plan")
@@ -405,7 +407,9 @@ def _refuse_inconsistent(record: RunRecord) -> None:
     conditions = {index for contrast in plan.contrasts for index in contrast.pair}
     conditions |= {trial.condition for trial in record.trials}
     conditions |= {observation.condition for observation in record.observations}
-    conditions |= {notice.condition for notice in record.notices if notice.condition is not None}
+    conditions |= {
+        warning.condition for warning in record.warnings if warning.condition is not None
+    }
     conditions.update(*{draw.order for draw in record.draws})
     if plan.control is not None:
         conditions.add(plan.control)

@@ -2,8 +2,7 @@
 
 Each run has an identity: 16 bytes, the same in every ledger with the run. The name of a run is
 usually its id. If two runs have the same id, their names also have the first digits of the
-identities: ``20261120-113005-4f2a-81c0``. Runs are sorted by start, then by identity. ``rows.py``
-explains the older words in tables and columns.
+identities: ``20261120-113005-4f2a-81c0``. Runs are sorted by start, then by identity.
 """
 
 from __future__ import annotations
@@ -179,8 +178,8 @@ def _runs_failed_in_first_block(connection: sqlite3.Connection) -> set[int]:
     """Return the runs in which a condition failed before the first block was complete."""
     # A draw of the second block shows that the first block is complete.
     rows = connection.execute(
-        "SELECT run FROM sitting_end WHERE stopped_because = ? AND NOT EXISTS (SELECT * FROM draw "
-        "WHERE draw.run = sitting_end.run AND phase = 'measured' AND block > 1)",
+        "SELECT run FROM segment_end WHERE stopped_because = ? AND NOT EXISTS (SELECT * FROM draw "
+        "WHERE draw.run = segment_end.run AND phase = 'measured' AND block > 1)",
         (ENDED_BY_FAILURE,),
     )
     return {int(run) for (run,) in rows}
@@ -193,7 +192,7 @@ def _runs_starting_after(connection: sqlite3.Connection, moment: float) -> set[i
 
 def _runs_of_fleet_hosts(connection: sqlite3.Connection) -> set[int]:
     rows = connection.execute(
-        "SELECT number FROM run WHERE whole IN (SELECT identity FROM run AS other)"
+        "SELECT number FROM run WHERE fleet IN (SELECT identity FROM run AS other)"
     )
     return {int(run) for (run,) in rows}
 

@@ -5,8 +5,7 @@ file of version ``n + 1`` to version ``n + 2``. A published script is never edit
 tables is a new migration. A migration that changes rows drops the append-only triggers, and creates
 them again.
 
-``rows.py`` explains the older words in tables and columns. Columns of floats have no type, because
-a REAL column would lose the sign of -0.0.
+Columns of floats have no type, because a REAL column would lose the sign of -0.0.
 """
 
 from __future__ import annotations
@@ -38,29 +37,29 @@ _TABLES = {
         identity BLOB NOT NULL UNIQUE CHECK (typeof(identity) = 'blob' AND length(identity) = 16),
         id TEXT NOT NULL,
         host INTEGER REFERENCES host (number),
-        whole BLOB CHECK (whole IS NULL OR typeof(whole) = 'blob' AND length(whole) = 16),
-        place INTEGER,
+        fleet BLOB CHECK (fleet IS NULL OR typeof(fleet) = 'blob' AND length(fleet) = 16),
+        host_index INTEGER,
         study TEXT NOT NULL,
         names TEXT NOT NULL,
         commands_digest BLOB NOT NULL,
         plan TEXT NOT NULL,
         started_at NOT NULL CHECK (typeof(started_at) = 'real'),
-        CHECK ((whole IS NULL) = (place IS NULL))
+        CHECK ((fleet IS NULL) = (host_index IS NULL))
     )""",
-    "sitting": """CREATE TABLE sitting (
+    "segment": """CREATE TABLE segment (
         run INTEGER NOT NULL REFERENCES run (number),
         number INTEGER NOT NULL,
         environment BLOB NOT NULL REFERENCES environment (digest),
         started_at NOT NULL CHECK (typeof(started_at) = 'real'),
         PRIMARY KEY (run, number)
     ) WITHOUT ROWID""",
-    "sitting_end": """CREATE TABLE sitting_end (
+    "segment_end": """CREATE TABLE segment_end (
         run INTEGER NOT NULL,
-        sitting INTEGER NOT NULL,
+        segment INTEGER NOT NULL,
         ended_at NOT NULL CHECK (typeof(ended_at) = 'real'),
         stopped_because TEXT NOT NULL,
-        PRIMARY KEY (run, sitting),
-        FOREIGN KEY (run, sitting) REFERENCES sitting (run, number)
+        PRIMARY KEY (run, segment),
+        FOREIGN KEY (run, segment) REFERENCES segment (run, number)
     ) WITHOUT ROWID""",
     "draw": """CREATE TABLE draw (
         number INTEGER PRIMARY KEY,
@@ -103,29 +102,29 @@ _TABLES = {
     )""",
     "sample": """CREATE TABLE sample (
         trial INTEGER NOT NULL REFERENCES trial (number),
-        place INTEGER NOT NULL,
+        ordinal INTEGER NOT NULL,
         metric TEXT NOT NULL,
         value CHECK (typeof(value) IN ('real', 'null')),
         iteration INTEGER,
         unit TEXT,
         better TEXT NOT NULL CHECK (better IN ('lower', 'higher')),
         resolution CHECK (resolution IS NULL OR typeof(resolution) = 'real' AND resolution > 0),
-        PRIMARY KEY (trial, place)
+        PRIMARY KEY (trial, ordinal)
     ) WITHOUT ROWID""",
-    "notice": """CREATE TABLE notice (
+    "warning": """CREATE TABLE warning (
         run INTEGER NOT NULL REFERENCES run (number),
-        place INTEGER NOT NULL,
+        ordinal INTEGER NOT NULL,
         code TEXT NOT NULL,
-        words TEXT NOT NULL,
-        mend TEXT NOT NULL,
+        summary TEXT NOT NULL,
+        hint TEXT NOT NULL,
         condition INTEGER,
-        without_from INTEGER,
-        PRIMARY KEY (run, place)
+        absent_from INTEGER,
+        PRIMARY KEY (run, ordinal)
     ) WITHOUT ROWID""",
     "observation": """CREATE TABLE observation (
         number INTEGER PRIMARY KEY,
         run INTEGER NOT NULL REFERENCES run (number),
-        place INTEGER NOT NULL,
+        ordinal INTEGER NOT NULL,
         source TEXT NOT NULL,
         condition INTEGER NOT NULL,
         repetition INTEGER NOT NULL,
@@ -134,7 +133,7 @@ _TABLES = {
         document BLOB,
         failure TEXT,
         CHECK ((document IS NULL) <> (failure IS NULL)),
-        UNIQUE (run, place)
+        UNIQUE (run, ordinal)
     )""",
     "certificate": """CREATE TABLE certificate (
         number INTEGER PRIMARY KEY,
@@ -159,9 +158,9 @@ CREATION: Statements = (
     *_TABLES.values(),
     "CREATE INDEX run_by_commands ON run (commands_digest)",
     "CREATE INDEX run_by_id ON run (id)",
-    "CREATE INDEX run_by_whole ON run (whole)",
+    "CREATE INDEX run_by_fleet ON run (fleet)",
     "CREATE INDEX trial_by_run ON trial (run)",
-    "CREATE UNIQUE INDEX trial_by_place ON trial (run, phase, block, position, washout)",
+    "CREATE UNIQUE INDEX trial_by_position ON trial (run, phase, block, position, washout)",
     *(trigger for table in _TABLES for trigger in _append_only_triggers(table)),
 )
 """Script that creates a ledger of version 1."""

@@ -19,9 +19,9 @@ from equipoise.ledger.parts import (
     add_part,
     append_draws,
     append_events,
-    append_notices,
     append_observations,
     append_trials,
+    append_warnings,
     cursor_bytes,
     insert_certificate,
     insert_head,
@@ -36,13 +36,13 @@ from equipoise.ledger.rows import (
     digest_of_text,
     draw_row,
     from_text,
-    notice_row,
     observation_row,
     plan_from_text,
     read_as,
     recorded_run,
     to_text,
     trial_rows,
+    warning_row,
 )
 from equipoise.ledger.run_reference import (
     LAST,
@@ -77,18 +77,19 @@ _names_decoder = msgspec.json.Decoder(tuple[str, ...])
 _SELECT_SUMMARIES = """
     SELECT run.number, study, names, started_at,
         (SELECT stopped_because
-            FROM sitting LEFT JOIN sitting_end
-                ON sitting_end.run = sitting.run AND sitting_end.sitting = sitting.number
-            WHERE sitting.run = run.number ORDER BY sitting.number DESC LIMIT 1),
+            FROM segment LEFT JOIN segment_end
+                ON segment_end.run = segment.run AND segment_end.segment = segment.number
+            WHERE segment.run = run.number ORDER BY segment.number DESC LIMIT 1),
         (SELECT name FROM host WHERE host.number = run.host)
     FROM run
 """
 _SELECT_RUN_OF_HOST = """
     SELECT run.number FROM run JOIN host ON host.number = run.host
-    WHERE run.identity = ? AND lower(hex(host.identity)) = ? AND lower(hex(whole)) = ? AND place = ?
+    WHERE run.identity = ? AND lower(hex(host.identity)) = ? AND lower(hex(fleet)) = ?
+        AND host_index = ?
 """
 _SELECT_FLEETS = """
-    SELECT number, lower(hex(identity)), plan FROM run WHERE identity IN (SELECT whole FROM run)
+    SELECT number, lower(hex(identity)), plan FROM run WHERE identity IN (SELECT fleet FROM run)
 """
 
 
@@ -192,7 +193,7 @@ class Ledger(LedgerFile):
             )
             append_draws(self.connection, run, list(map(draw_row, record.draws)))
             append_trials(self.connection, run, list(map(trial_rows, record.trials)))
-            append_notices(self.connection, run, list(map(notice_row, record.notices)))
+            append_warnings(self.connection, run, list(map(warning_row, record.warnings)))
             end_event = (FIRST_SEGMENT, None, float(record.started_at), record.plan.kind.name)
             append_events(self.connection, run, [end_event])
             name = name_of(self.connection, run)
@@ -204,7 +205,7 @@ class Ledger(LedgerFile):
         run = self._number_of(run_id)
         with self.writing():
             latest_segment: int = self.connection.execute(
-                "SELECT max(number) FROM sitting WHERE run = ?", (run,)
+                "SELECT max(number) FROM segment WHERE run = ?", (run,)
             ).fetchone()[0]
             begin_event = (latest_segment + 1, to_text(environment), float(started_at), None)
             append_events(self.connection, run, [begin_event])
@@ -239,9 +240,9 @@ class Ledger(LedgerFile):
         """Record a finished trial with its samples. The draw of the block must be recorded."""
         self._append(run_id, append_trials, trial_rows(trial))
 
-    def record_notice(self, run_id: str, notice: CampaignWarning) -> None:
+    def record_warning(self, run_id: str, warning: CampaignWarning) -> None:
         """Record a warning."""
-        self._append(run_id, append_notices, notice_row(notice))
+        self._append(run_id, append_warnings, warning_row(warning))
 
     def record_observation(self, run_id: str, observation: Observation) -> None:
         """Record an observation of an instrumented run."""
@@ -405,7 +406,7 @@ class Ledger(LedgerFile):
                     trials=sum(map(self._trial_count, (run, *hosts_by_fleet.get(run, ())))),
                     stopped_because=stop_reason,
                     host=host_name,
-                    whole=names.get(fleet_of_run.get(run, 0)),
+                    fleet=names.get(fleet_of_run.get(run, 0)),
                     hosts=len({host.identity for host in hosts_by_fleet.get(run, {}).values()})
                     or None,
                 )
@@ -443,8 +444,8 @@ class Ledger(LedgerFile):
             identity=identity or secrets.token_bytes(IDENTITY_BYTES),
             id=self._unused_id(started_at),
             host=None if host is None else (bytes.fromhex(host.identity), host.name),
-            fleet=None if member is None else bytes.fromhex(member.whole),
-            host_index=None if member is None else member.place,
+            fleet=None if member is None else bytes.fromhex(member.fleet),
+            host_index=None if member is None else member.host_index,
             study=as_unicode(plan.study),
             names=to_text([condition.name for condition in plan.conditions]),
             commands_digest=digest_of_commands(plan),

@@ -66,20 +66,20 @@ _SMALL_TABLES: dict[str, dict[str, str]] = {
         "number": _IS_COUNT,
         "identity": _IS_DIGEST,
         "host": _IS_OPTIONAL_COUNT,
-        "whole": _IS_OPTIONAL_DIGEST,
-        "place": _IS_OPTIONAL_COUNT,
+        "fleet": _IS_OPTIONAL_DIGEST,
+        "host_index": _IS_OPTIONAL_COUNT,
         "started_at": _IS_MOMENT,
         "commands_digest": _IS_DIGEST,
         "id": _IS_RUN_ID,
         **dict.fromkeys(("study", "names", "plan"), _IS_TEXT),
     },
-    "sitting": {"number": _IS_COUNT, "started_at": _IS_MOMENT},
-    "sitting_end": {"sitting": _IS_COUNT, "ended_at": _IS_MOMENT, "stopped_because": _IS_TEXT},
+    "segment": {"number": _IS_COUNT, "started_at": _IS_MOMENT},
+    "segment_end": {"segment": _IS_COUNT, "ended_at": _IS_MOMENT, "stopped_because": _IS_TEXT},
     "environment": {"document": _IS_TEXT},
-    "notice": {
-        "place": _IS_COUNT,
-        **dict.fromkeys(("code", "words", "mend"), _IS_TEXT),
-        **dict.fromkeys(("condition", "without_from"), _IS_OPTIONAL_COUNT),
+    "warning": {
+        "ordinal": _IS_COUNT,
+        **dict.fromkeys(("code", "summary", "hint"), _IS_TEXT),
+        **dict.fromkeys(("condition", "absent_from"), _IS_OPTIONAL_COUNT),
     },
     "certificate": {
         "digest": _IS_DIGEST,
@@ -116,7 +116,7 @@ _LARGE_TABLES: dict[str, dict[str, str]] = {
         "observed_at": _IS_MOMENT,
         "document": "typeof({0}) IN ('blob', 'null')",
         "failure": _IS_OPTIONAL_TEXT,
-        **dict.fromkeys(("place", "condition", "repetition", "position"), _IS_COUNT),
+        **dict.fromkeys(("ordinal", "condition", "repetition", "position"), _IS_COUNT),
     },
 }
 """SQL conditions on columns of tables with many rows for each run; ``{0}`` is the column."""

@@ -264,9 +264,9 @@ class Judgement(Struct, frozen=True):
 class Membership(Struct, frozen=True):
     """Membership of a campaign in a run on several hosts."""
 
-    whole: str
+    fleet: str
     """Identity of the run on all hosts: 32 hexadecimal digits."""
-    place: int
+    host_index: int
     """Index of the campaign among the members of that run, from 0."""
 
 

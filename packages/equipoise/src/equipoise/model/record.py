@@ -134,7 +134,7 @@ class RecordedWarning(CampaignWarning, frozen=True):
 
     condition: int | None = None
     """Index of the condition in the plan; ``None`` for a warning about the whole campaign."""
-    without_from: int | None = None
+    absent_from: int | None = None
     """First measured block without the condition; ``None`` if the condition goes on."""
 
     @property
@@ -188,7 +188,7 @@ class RunRecord(Struct, frozen=True):
     segments: tuple[Segment, ...]
     draws: tuple[Draw, ...]
     trials: tuple[Trial, ...]
-    notices: tuple[RecordedWarning, ...]
+    warnings: tuple[RecordedWarning, ...]
     """Warnings that were recorded while the campaign ran."""
     observations: tuple[Observation, ...] = ()
     """Observations of the instrumented runs that explain the campaign."""
@@ -231,7 +231,7 @@ class RunSummary(Struct, frozen=True):
     """Reason why the last segment stopped; ``None`` while it runs, or if it was killed."""
     host: str | None = None
     """Name of the host that measured the campaign; ``None`` for an imported run."""
-    whole: str | None = None
+    fleet: str | None = None
     """Id of the fleet's run with this campaign; ``None`` if this ledger does not have it."""
     hosts: int | None = None
     """Number of hosts whose member campaigns are in this ledger; ``None`` without members."""

@@ -184,7 +184,7 @@ class StudyMeasure:
     """Maximum number of seconds of a trial."""
     washout: bool = False
     ignore_failure: bool = False
-    about: float | None = None
+    author_block_s: float | None = None
     """Seconds of a block on the machine of the study's author, for the forecast of the duration."""
     layouts: int | None = None
     aslr: Literal["drawn", "on", "off"] | None = None
@@ -204,7 +204,7 @@ class ComparedFactor:
     factor: str
     baseline: str
     """Level with which the other levels are compared."""
-    not_at: Exclusion = field(default_factory=dict)
+    not_compared_at: Exclusion = field(default_factory=dict)
     """Levels of other factors at which conditions run but are not compared."""
 
 
@@ -213,7 +213,7 @@ class QuickForm:
     """Changes of a study by the option ``--quick``."""
 
     levels: dict[str, Strings] = field(default_factory=dict)
-    not_at: Exclusion = field(default_factory=dict)
+    not_compared_at: Exclusion = field(default_factory=dict)
     """Further levels at which nothing is compared."""
     command: Strings | None = None
     command_place: Place = field(default=Place(), compare=False)

@@ -94,9 +94,9 @@ def text_of(cell: Cell) -> str:
     return cell if isinstance(cell, str) else cell.text
 
 
-ColumnKind = Literal["name", "number", "label", "words", "id"]
+ColumnKind = Literal["name", "number", "label", "text", "id"]
 """Layout of the cells in a column: ``name`` is shortened if too long, ``number`` is aligned to the
-right, ``words`` is broken into lines, and ``id`` is never shortened, because readers copy it."""
+right, ``text`` is broken into lines, and ``id`` is never shortened, because readers copy it."""
 
 
 class Column(Struct, frozen=True):
@@ -115,7 +115,7 @@ def columns_and_rows(
 ) -> tuple[tuple[Column, ...], tuple[Row, ...]]:
     """Return the columns and the rows of a table whose rows have a heading for each cell.
 
-    A heading may end in the kind of its column: ``:name``, ``:number``, ``:words`` or ``:id``. If a
+    A heading may end in the kind of its column: ``:name``, ``:number``, ``:text`` or ``:id``. If a
     heading has text of a user, this end is required, because the text may contain a colon. The
     longest row gives the headings of the table.
     """

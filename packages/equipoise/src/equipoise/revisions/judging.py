@@ -66,9 +66,9 @@ def withdrawals_of(record: RunRecord) -> tuple[Withdrawal, ...]:
     """Return all withdrawals of a campaign, in the order of blocks."""
     plan, terms = record.plan, commits_plan_of(record.plan)
     first_blocks: dict[tuple[int, int], int] = {}
-    for notice in record.notices:
-        condition, block = notice.condition, notice.without_from
-        if notice.code != NOT_BUILT or condition is None or block is None:
+    for warning in record.warnings:
+        condition, block = warning.condition, warning.absent_from
+        if warning.code != NOT_BUILT or condition is None or block is None:
             continue
         for benchmark in range(len(benchmarks_of(plan))):
             first_blocks.setdefault((terms.commit_of(condition), benchmark), block)
@@ -303,8 +303,8 @@ class CommitsSegment(SegmentInProgress, kw_only=True):
         sha = commits_plan_of(self.plan).commits_with_branches[commit].hash
         summary = f"commit {sha} is left out from block {block} on: {reason}"
         hint = f"to see why, run `git checkout {sha}`, then the build and the command"
-        notice = RecordedWarning(code, summary, hint, condition=commit, without_from=block)
-        self.store.record_notice(self.run_id, notice)
+        warning = RecordedWarning(code, summary, hint, condition=commit, absent_from=block)
+        self.store.record_warning(self.run_id, warning)
         for benchmark in benchmarks:
             self.judge.leave_out(commit, benchmark)
 

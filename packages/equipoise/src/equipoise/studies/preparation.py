@@ -131,7 +131,7 @@ def quick_form(study: Study) -> Study:
         budget=quick.budget or measure.budget,
         blocks=quick.blocks or measure.blocks,
         extends_to_verdicts=True,
-        about=None,
+        author_block_s=None,
     )
     if quick.command is not None:
         workload = replace(workload, command=quick.command, command_place=quick.command_place)
@@ -139,11 +139,11 @@ def quick_form(study: Study) -> Study:
     compared = quick_study.compared
     if compared is None:
         return quick_study
-    not_at = {
-        name: (*compared.not_at.get(name, ()), *quick.not_at.get(name, ()))
-        for name in {**compared.not_at, **quick.not_at}
+    not_compared_at = {
+        name: (*compared.not_compared_at.get(name, ()), *quick.not_compared_at.get(name, ()))
+        for name in {**compared.not_compared_at, **quick.not_compared_at}
     }
-    return replace(quick_study, compared=replace(compared, not_at=not_at))
+    return replace(quick_study, compared=replace(compared, not_compared_at=not_compared_at))
 
 
 def with_command(study: Study, command: Strings) -> Study:
@@ -157,7 +157,7 @@ def with_command(study: Study, command: Strings) -> Study:
             hint="change start in [workload.server] of a copy of the study's file",
         )
     workload = replace(study.workload, command=command, command_place=Place("--command"))
-    return replace(study, workload=workload, measure=replace(study.measure, about=None))
+    return replace(study, workload=workload, measure=replace(study.measure, author_block_s=None))
 
 
 def chosen_levels(study: Study, assignments: Sequence[str]) -> dict[str, tuple[str, ...]]:
@@ -193,8 +193,8 @@ def with_levels(study: Study, changes: Mapping[str, tuple[str, ...]]) -> Study:
     """Return the study with other levels of some factors; ``changes`` has them by factor.
 
     If the baseline is not a chosen level, the first chosen level is the baseline. All chosen levels
-    are compared: the study's ``not_at`` no longer applies to their factors. Raise `UnusableInput`
-    if a factor lacks a chosen level.
+    are compared: the study's ``not_compared_at`` no longer applies to their factors. Raise
+    `UnusableInput` if a factor lacks a chosen level.
     """
     factors = tuple(
         _factor_with_levels(factor, changes[factor.name]) if factor.name in changes else factor
@@ -202,13 +202,15 @@ def with_levels(study: Study, changes: Mapping[str, tuple[str, ...]]) -> Study:
     )
     compared = study.compared
     if compared is not None:
-        not_at = {name: levels for name, levels in compared.not_at.items() if name not in changes}
-        compared = replace(compared, not_at=not_at)
+        not_compared_at = {
+            name: levels for name, levels in compared.not_compared_at.items() if name not in changes
+        }
+        compared = replace(compared, not_compared_at=not_compared_at)
         levels = next(factor.levels for factor in factors if factor.name == compared.factor)
         if compared.baseline not in [level.name for level in levels]:
             compared = replace(compared, baseline=levels[0].name)
     # The time of a block is known only for the whole study.
-    measure = replace(study.measure, about=None) if changes else study.measure
+    measure = replace(study.measure, author_block_s=None) if changes else study.measure
     return replace(study, factors=factors, compared=compared, measure=measure)
 
 

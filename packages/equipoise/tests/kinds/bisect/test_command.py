@@ -139,7 +139,7 @@ def test_the_working_tree_can_be_the_culprit(bisect: Bisect, project: MadeReposi
     record = recorded(project)
     assert terms(record).commits[-1].uncommitted
     assert culprits_of(record) == ["the working tree, with its changes"]
-    assert [notice.code for notice in record.notices if notice.code == "untracked_files"]
+    assert [warning.code for warning in record.warnings if warning.code == "untracked_files"]
     assert everything_in(project.path) == before
 
 
@@ -155,7 +155,7 @@ def test_a_culprit_among_commits_that_do_not_build_is_named_with_them(
     record = recorded(project)
     (step,) = read_searches(record)[0].bisection.state().named_steps
     assert (step.first, step.last) == (CULPRIT - 1, CULPRIT + 1)
-    codes = {notice.code: notice.summary for notice in record.notices}
+    codes = {warning.code: warning.summary for warning in record.warnings}
     assert "cannot be built: exit status 2" in codes["not_built"]
     assert "could not be started" in codes["not_run"]
 

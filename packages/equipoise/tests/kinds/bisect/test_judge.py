@@ -119,11 +119,11 @@ def test_commits_that_do_not_build_form_a_group_with_the_next_that_does(tmp_path
     stage = Stage(tmp_path, steps(16, 8), broken=frozenset({7, 8, 9}))
     record = stage.start(plan_of_bisection(16))
     assert named_steps(record) == [(7, 10)]
-    notices = [notice for notice in record.notices if notice.code == NOT_BUILT]
-    assert {notice.summary[:47] for notice in notices} == {
+    warnings = [warning for warning in record.warnings if warning.code == NOT_BUILT]
+    assert {warning.summary[:47] for warning in warnings} == {
         f"commit {commit:040x}" for commit in (7, 8, 9)
     }
-    assert "make: *** no such file" in notices[0].summary
+    assert "make: *** no such file" in warnings[0].summary
     ran = {trial.condition for trial in record.trials}
     assert not ran & {7, 8, 9}
     read = withdrawals_of(record)
@@ -146,7 +146,7 @@ def test_a_commit_whose_command_fails_is_left_out_and_its_block_counts_for_nothi
     failed = [trial for trial in record.trials if trial.failure is not None]
     assert {trial.phase for trial in failed} == {"warmup" if fails_from == 0 else "measured"}
     assert len(failed) == 3
-    assert sum(notice.code == NOT_RUN for notice in record.notices) == 3
+    assert sum(warning.code == NOT_RUN for warning in record.warnings) == 3
     blocks = complete_blocks(record.draws, record.trials)
     lost = {trial.block for trial in failed if trial.phase == "measured"}
     assert read_searches(record)[0].bisection.state().blocks == len(blocks) - len(lost)
@@ -157,7 +157,7 @@ def test_a_failed_trial_leaves_its_commit_out_even_if_no_warning_was_written(
 ) -> None:
     stage = Stage(tmp_path, steps(16, 8), failing=frozenset({8}), fails_from=1)
     record = stage.start(plan_of_bisection(16))
-    assert withdrawals_of(replace(record, notices=())) == withdrawals_of(record)
+    assert withdrawals_of(replace(record, warnings=())) == withdrawals_of(record)
 
 
 @pytest.mark.parametrize("end", [0, 8])
@@ -252,13 +252,13 @@ def test_a_commit_left_out_after_a_block_that_was_cut_is_left_out_when_read_back
 def test_another_warning_does_not_leave_out_a_commit(tmp_path: Path) -> None:
     stage = Stage(tmp_path, steps(8, 4), broken=frozenset({4}))
     record = stage.start(plan_of_bisection(8))
-    (notice,) = (notice for notice in record.notices if notice.code == NOT_BUILT)
+    (warning,) = (warning for warning in record.warnings if warning.code == NOT_BUILT)
     forged = (
-        replace(notice, code="left_processes"),
-        replace(notice, condition=None),
-        replace(notice, without_from=None),
+        replace(warning, code="left_processes"),
+        replace(warning, condition=None),
+        replace(warning, absent_from=None),
     )
-    assert withdrawals_of(replace(record, notices=forged)) == ()
+    assert withdrawals_of(replace(record, warnings=forged)) == ()
     assert withdrawals_of(record) == (Withdrawal(4, withdrawals_of(record)[0].block),)
 
 

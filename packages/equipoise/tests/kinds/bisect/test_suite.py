@@ -109,8 +109,8 @@ def test_a_command_that_fails_in_a_commit_leaves_it_out_of_its_own_benchmark_onl
     assert {(withdrawal.commit, withdrawal.benchmark) for withdrawal in withdrawals_of(record)} == {
         (11, 2)
     }
-    (notice,) = (notice for notice in record.notices if notice.code == NOT_RUN)
-    assert "sort: exit status 1" in notice.summary
+    (warning,) = (warning for warning in record.warnings if warning.code == NOT_RUN)
+    assert "sort: exit status 1" in warning.summary
 
 
 def test_a_commit_that_does_not_build_is_left_out_of_all(tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ def test_benchmarks_of_one_command_share_its_trials(tmp_path: Path) -> None:
     # They take fewer blocks together than one after the other would.
     assert len(draws) < sum(map(len, courses))
     # The record is enough to read them back.
-    assert states(record) == states(replace(record, notices=()))
+    assert states(record) == states(replace(record, warnings=()))
 
 
 def test_a_benchmark_that_a_commit_does_not_report_leaves_the_commit_out_of_it(
@@ -155,5 +155,5 @@ def test_a_benchmark_that_a_commit_does_not_report_leaves_the_commit_out_of_it(
     assert {(withdrawal.commit, withdrawal.benchmark) for withdrawal in withdrawals_of(record)} == {
         (11, 1)
     }
-    (notice,) = (notice for notice in record.notices if notice.code == NOT_RUN)
-    assert notice.summary.endswith("it does not report sort time_s")
+    (warning,) = (warning for warning in record.warnings if warning.code == NOT_RUN)
+    assert warning.summary.endswith("it does not report sort time_s")

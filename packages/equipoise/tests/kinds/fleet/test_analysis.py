@@ -81,7 +81,7 @@ def test_opposite_effects_differ_though_their_mean_is_nothing() -> None:
     assert low is not None and high is not None and low < 1.0 < high
     assert comparison.verdict not in ("faster", "slower")
     assert answers.no_difference.rejected
-    assert [host.host for host in answers.otherwise.hosts if host.differs] == ["p", "q", "r", "s"]
+    assert [host.host for host in answers.differences.hosts if host.differs] == ["p", "q", "r", "s"]
 
 
 def test_a_host_that_never_delivered_leaves_the_mean_over_the_asked_hosts_unknown() -> None:
@@ -95,8 +95,8 @@ def test_a_host_that_never_delivered_leaves_the_mean_over_the_asked_hosts_unknow
     assert comparison.ratio_ci == (None, None)
     assert comparison.fleet.mean.unknown_because is not None
     assert "cleo" in comparison.fleet.mean.unknown_because
-    assert comparison.fleet.stayed is not None
-    assert comparison.fleet.stayed.hosts == ("ada",)
+    assert comparison.fleet.mean_of_remaining is not None
+    assert comparison.fleet.mean_of_remaining.hosts == ("ada",)
     assert comparison.fleet.new_host.unknown_because is not None
     assert [host.host for host in comparison.hosts] == ["ada", "bea"]
     warnings = {warning.code: warning for warning in document.warnings}
@@ -127,7 +127,7 @@ def test_campaigns_on_one_host_have_no_claims_between_hosts() -> None:
     assert comparison.verdict == "slower"
     assert comparison.summary.startswith("Over the 3 campaigns on ada: ")
     answers = comparison.fleet
-    between = (answers.otherwise, answers.new_host, answers.median, answers.normal)
+    between = (answers.differences, answers.new_host, answers.median, answers.normal)
     for answer in (*between, answers.variances):
         assert answer.unknown_because is not None and "one host" in answer.unknown_because
     assert answers.by_property == ()

@@ -37,8 +37,8 @@ class Memory:
     def record_trial(self, run_id: str, trial: Trial) -> None:
         self.trials.append(trial)
 
-    def record_notice(self, run_id: str, notice: CampaignWarning) -> None:
-        raise AssertionError(notice)
+    def record_warning(self, run_id: str, warning: CampaignWarning) -> None:
+        raise AssertionError(warning)
 
 
 def campaign(seed: int, **processes: Any) -> tuple[str, RunRecord]:

@@ -152,7 +152,7 @@ def test_warnings_come_with_their_hint() -> None:
 def test_no_name_becomes_mark_up(payload: str) -> None:
     document = replace(
         gate_document_of(row(payload, "slower", 1.05, 1.2), words=f"{payload} is slower."),
-        warnings=(CampaignWarning("code", f"{payload} is wrong", f"mend {payload}"),),
+        warnings=(CampaignWarning("code", f"{payload} is wrong", f"hint {payload}"),),
     )
     markdown = to_markdown(document)
     assert kinds(markdown) <= HARMLESS

@@ -143,7 +143,7 @@ def test_the_same_records_give_the_same_document(nights: tuple[RunRecord, RunRec
 def test_a_campaign_without_a_block_is_a_history_without_a_change(
     nights: tuple[RunRecord, RunRecord],
 ) -> None:
-    empty = replace(nights[0], draws=(), trials=(), segments=(), notices=())
+    empty = replace(nights[0], draws=(), trials=(), segments=(), warnings=())
     document, result = result_of(empty)
     assert (result.changes, result.pairs) == ((), ())
     assert result.summary.startswith("No change above 1 % is certain in 8 commits since v1")

@@ -155,7 +155,7 @@ def test_a_change_across_failed_builds_belongs_to_all_of_them(tmp_path: Path) ->
     assert (int(change.pair.after, 16), int(change.pair.until, 16)) == (3, 6)
     assert change.is_confirmed
     assert [int(name, 16) for name in change.not_built] == [4, 5]
-    codes = [notice.code for notice in record.notices]
+    codes = [warning.code for warning in record.warnings]
     assert codes.count(NOT_BUILT) == 2 and codes.count("not_run") == 1
     # The last commit does not run, so the one before it takes its place.
     assert {withdrawal.commit for withdrawal in withdrawals_of(record)} == {4, 5, 8}

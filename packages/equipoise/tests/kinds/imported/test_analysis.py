@@ -112,6 +112,6 @@ def test_the_summary_counts_the_intervals_that_miss_by_chance() -> None:
     ],
 )
 def test_each_order_of_trials_has_its_warning(order: Order, words: str) -> None:
-    (notice,) = order_warnings(result_of(a_plan("a", "b", order=order), {0: [1.0], 1: [2.0]}))
-    assert words in notice.summary
+    (warning,) = order_warnings(result_of(a_plan("a", "b", order=order), {0: [1.0], 1: [2.0]}))
+    assert words in warning.summary
     assert order_warnings(result_of(a_plan("a", order=order), {0: [1.0]})) == ()

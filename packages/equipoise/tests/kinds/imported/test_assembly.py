@@ -50,7 +50,7 @@ def test_files_without_names_give_more_trials_of_the_same_conditions() -> None:
     assert len(run.plan.conditions) == 3
     assert len(run.trials) == 6
     assert [draw.order for draw in run.draws] == [(0, 1, 2), (0, 1, 2)]
-    assert not any(notice.code == "one_process" for notice in run.notices)
+    assert not any(warning.code == "one_process" for warning in run.warnings)
 
 
 def test_files_with_names_are_compared_benchmark_by_benchmark() -> None:
@@ -127,17 +127,17 @@ def test_a_warning_names_conditions_on_different_hosts(tmp_path: Path) -> None:
     apart = "condition,value,host\na,1,h1\na,1,h1\nb,1,h2\nb,1,h2\n"
     together = "condition,value,host\na,1,h1\na,1,h2\nb,1,h1\nb,1,h2\n"
     run = imported(written(tmp_path, "apart.csv", apart))
-    assert "hosts" in {notice.code for notice in run.notices}
+    assert "hosts" in {warning.code for warning in run.warnings}
     assert run.environment["hosts"] == ["h1", "h2"]
     assert [trial.covariates for trial in run.trials] == [{"host": 0.0}] * 2 + [{"host": 1.0}] * 2
     run = imported(written(tmp_path, "together.csv", together))
-    assert "hosts" not in {notice.code for notice in run.notices}
+    assert "hosts" not in {warning.code for warning in run.warnings}
 
 
 def test_a_warning_names_conditions_with_one_process() -> None:
-    (notice,) = imported(SAMPLES / "sysbench.txt").notices
-    assert notice.code == "one_process"
-    assert "sysbench ran in only one process" in notice.summary
+    (warning,) = imported(SAMPLES / "sysbench.txt").warnings
+    assert warning.code == "one_process"
+    assert "sysbench ran in only one process" in warning.summary
 
 
 def test_too_many_values_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -154,7 +154,7 @@ def _result_without_answer(
         naive=to_effect(naive),
         clustering=clustering,
         matching=describe_matching(matched_sample),
-        about=scope_clause(rows, rows - dropped, arms, question.unit),
+        scope=scope_clause(rows, rows - dropped, arms, question.unit),
         dropped=balanced_match.dropped_means(),
         balance=balanced_match.column_balance(),
         warnings=(*warnings, *more_warnings),

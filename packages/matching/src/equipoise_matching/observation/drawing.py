@@ -41,7 +41,7 @@ def effects_chart(result: ObservationResult) -> LayerChart:
         _KINDS,
         unit="change, %" if in_percent else f"difference in {question.outcome}",
         title=f"{question.candidate} against {question.baseline}: {question.outcome}",
-        notes=[f"About {result.about}."],
+        notes=[f"About {result.scope}."],
         description=result.summary,
     )
 

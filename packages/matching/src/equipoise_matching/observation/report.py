@@ -118,7 +118,7 @@ def _fact_rows(result: ObservationResult) -> Iterator[tuple[str, str]]:
         f"{rows.candidate:,} of {question.candidate}, {rows.baseline:,} of "
         f"{question.baseline}{left_out}",
     )
-    yield "about", result.about
+    yield "about", result.scope
     for mean in result.dropped:
         yield (
             mean.column,

@@ -296,8 +296,8 @@ class ObservationResult(Struct, frozen=True, kw_only=True):
     """The answer; ``None`` with a refusal."""
     clustering: Clustering | None
     matching: MatchingSummary
-    about: str
-    """A description of the rows that the answer is about."""
+    scope: str
+    """The rows that the answer is about, in words."""
     dropped: tuple[DroppedMean, ...]
     """Means of each covariate among the candidate's rows with and without a match."""
     balance: tuple[ColumnBalance, ...]

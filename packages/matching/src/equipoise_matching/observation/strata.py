@@ -239,7 +239,7 @@ def observe_strata(
         matched=matched,
         clustering=clustering,
         matching=matching,
-        about=_strata_scope_clause(outcomes, matched_rows, candidate_rows, versions, question.unit),
+        scope=_strata_scope_clause(outcomes, matched_rows, candidate_rows, versions, question.unit),
         dropped=_average_dropped_means(answers),
         balance=_average_balance(answers),
         hidden_bias=bias,

@@ -194,5 +194,5 @@ def _row(condition: ConditionResult, processes: Sequence[TrialRow]) -> Mapping[s
         "95 % interval": interval,
         "Spread:number": spread,
         "Processes:number": count,
-        "Why:words": explanation,
+        "Why:text": explanation,
     }

@@ -114,7 +114,9 @@ def members_of(record: RunRecord) -> tuple[Member, ...]:
     """Return the asked hosts of a coordinator's run, in the order of the plan."""
     fleet = _fleet_plan(record)
     run_at_position = {
-        run.plan.membership.place: run for run in record.members if run.plan.membership is not None
+        run.plan.membership.host_index: run
+        for run in record.members
+        if run.plan.membership is not None
     }
     names = distinct_names([host.name for host in fleet.hosts])
     # After the coordinator's last session, a host without a block counts as lost.
@@ -373,7 +375,7 @@ def _absence_warnings(record: RunRecord, members: Sequence[Member]) -> Iterator[
 
 def _host_warnings(record: RunRecord, members: Sequence[Member]) -> Iterator[CampaignWarning]:
     """Yield the coordinator's warnings, then each warning of hosts with the hosts' names."""
-    yield from (notice.warning for notice in record.notices)
+    yield from (warning.warning for warning in record.warnings)
     names_by_warning: dict[CampaignWarning, list[str]] = defaultdict(list)
     for member in members:
         if member.record is not None:

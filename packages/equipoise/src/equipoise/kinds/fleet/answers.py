@@ -75,9 +75,9 @@ def describe_answers(
     remaining = writer.mean_answer(mean_of_remaining, question) if mean_of_remaining else None
     return FleetAnswers(
         mean=writer.mean_answer(claims.mean, f"What is the mean over {subject}?"),
-        stayed=remaining,
+        mean_of_remaining=remaining,
         no_difference=writer.test_answer(claims.e_value),
-        otherwise=writer.differences_answer(claims.hosts),
+        differences=writer.differences_answer(claims.hosts),
         new_host=writer.prediction_answer(claims.new_host, *_NEW_HOST_TEXTS),
         median=writer.prediction_answer(claims.median_of_hosts, *_MEDIAN_TEXTS),
         normal=writer.prediction_answer(claims.new_host_if_normal, *_NORMAL_TEXTS),

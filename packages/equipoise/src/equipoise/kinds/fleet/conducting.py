@@ -141,7 +141,7 @@ async def start(
         run_id = ledger.begin_run(fleet_plan, _environment(), time.time())
         with run_lock(run_id, ledger):
             for warning in (*warnings, *_left_out_warnings(comparison, roster)):
-                ledger.record_notice(run_id, warning)
+                ledger.record_warning(run_id, warning)
             campaigns = _host_campaigns(
                 fleet_plan, ledger.identity_of(run_id), FIRST_SEGMENT, options
             )

@@ -123,7 +123,7 @@ def _host_bars(comparison: FleetComparison, drawn_hosts: Sequence[HostEffect]) -
     assert answers is not None, "a comparison without answers is not drawn"
     names = {host.host for host in comparison.hosts}
     for host in drawn_hosts:
-        kind = _DIFFERENT_HOST if host.host in answers.otherwise.differing else _HOST
+        kind = _DIFFERENT_HOST if host.host in answers.differences.differing else _HOST
         yield _Bar(host.host, kind, host.ratio, host.ratio_ci, host.blocks)
     if comparison.ratio is not None and comparison.ratio_ci != (None, None):
         label = f"{_MEAN} (all)" if _MEAN in names else _MEAN

@@ -207,7 +207,10 @@ def _claim_over_hosts(claim: Claim, comparison: FleetComparison, fleet: FleetRes
     assert answers is not None, "a comparison of a fleet has its answers"
     subject = "these campaigns" if fleet.one_host else "the asked hosts"
     # The mean over the hosts that were not lost may still be known.
-    mean_answers = (answers.mean, *(() if answers.stayed is None else (answers.stayed,)))
+    mean_answers = (
+        answers.mean,
+        *(() if answers.mean_of_remaining is None else (answers.mean_of_remaining,)),
+    )
     remarks = () if answers.mean.unknown_because is None else mean_answers
     return replace(
         claim,
@@ -223,7 +226,7 @@ def _claim_over_hosts(claim: Claim, comparison: FleetComparison, fleet: FleetRes
 
 def _effects_table(fleet: FleetResult, comparison: FleetComparison) -> Table:
     effect_by_place = {effect.place: effect for effect in comparison.hosts}
-    differing_names = () if comparison.fleet is None else comparison.fleet.otherwise.differing
+    differing_names = () if comparison.fleet is None else comparison.fleet.differences.differing
     notes: tuple[str, ...] = ()
     if comparison.hosts and len(fleet.hosts) > 1:
         coverage = percentage(1.0 - comparison.level)
@@ -290,7 +293,7 @@ def _means_table(document: FleetDocument, comparisons: Sequence[FleetComparison]
     for comparison in comparisons:
         shown = shown_comparison(document, comparison)
         estimate, interval = estimate_and_interval(shown.ratio, shown.ratio_ci, unknown=UNKNOWN)
-        differing_names = () if comparison.fleet is None else comparison.fleet.otherwise.differing
+        differing_names = () if comparison.fleet is None else comparison.fleet.differences.differing
         rows.append(
             {
                 "candidate:name": comparison.candidate,
@@ -299,7 +302,7 @@ def _means_table(document: FleetDocument, comparisons: Sequence[FleetComparison]
                 "mean over hosts:number": estimate,
                 "interval": interval,
                 "verdict": Styled(shown_verdict(document, comparison), comparison.verdict),
-                "differing hosts:words": listed(differing_names),
+                "differing hosts:text": listed(differing_names),
             }
         )
     return Table(*columns_and_rows(rows), label="Means over the asked hosts")
@@ -309,7 +312,7 @@ def _answers_section(comparison: FleetComparison) -> Iterator[Part]:
     answers = comparison.fleet
     if answers is None:
         return
-    columns = (Column("question", "words"), Column("answer", "words"))
+    columns = (Column("question", "text"), Column("answer", "text"))
     rows = (
         (answer.question, answer.answer) for answer in answers.all if answer.unknown_because is None
     )
@@ -340,7 +343,7 @@ def _properties_section(comparison: FleetComparison, answers: FleetAnswers) -> I
             else "",
             "value:name": value.value,
             "hosts:number": str(len(value.hosts)),
-            "which:words": names_of(value.hosts),
+            "which:text": names_of(value.hosts),
             "mean ratio:number": change_text(value.ratio, UNKNOWN),
         }
         for effect in answers.by_property
@@ -445,7 +448,12 @@ def _contradictions(fleet: FleetResult, comparisons: Sequence[FleetComparison]) 
         estimates: list[HostEffect | HostDifference | FleetInterval] = [*comparison.hosts]
         if comparison.fleet is not None:
             answers = comparison.fleet
-            estimates += (*answers.otherwise.hosts, answers.mean, answers.new_host, answers.median)
+            estimates += (
+                *answers.differences.hosts,
+                answers.mean,
+                answers.new_host,
+                answers.median,
+            )
             estimates.append(answers.normal)
         for estimate in estimates:
             is_ratio = estimate.ratio is None or 0.0 <= estimate.ratio < math.inf

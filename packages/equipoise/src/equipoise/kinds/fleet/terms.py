@@ -206,7 +206,7 @@ class FleetAnswers(Struct, frozen=True):
     """Whether any asked host shows a difference."""
     mean: FleetInterval
     """Mean over all asked hosts, with their weights."""
-    stayed: FleetInterval | None
+    mean_of_remaining: FleetInterval | None
     """Mean over the hosts that were not lost; null if no host was lost."""
     new_host: FleetInterval
     """Prediction for a new host, if the asked hosts and the new host are exchangeable."""
@@ -214,7 +214,7 @@ class FleetAnswers(Struct, frozen=True):
     """Median of the population from which the asked hosts were drawn."""
     normal: FleetInterval
     """Prediction for a new host, if the ratios of hosts are log-normal."""
-    otherwise: FleetDifferences
+    differences: FleetDifferences
     """Answer to the question which hosts differ from the other hosts."""
     variances: FleetVariances
     by_property: tuple[PropertyEffect, ...] = ()
@@ -227,9 +227,9 @@ class FleetAnswers(Struct, frozen=True):
         """Answers in reading order."""
         return (
             self.mean,
-            *(() if self.stayed is None else (self.stayed,)),
+            *(() if self.mean_of_remaining is None else (self.mean_of_remaining,)),
             self.no_difference,
-            self.otherwise,
+            self.differences,
             self.new_host,
             self.median,
             self.normal,
@@ -302,15 +302,16 @@ class FleetComparison(Comparison, frozen=True, kw_only=True):
 
 def _answers_with_value_ratios(answers: FleetAnswers) -> FleetAnswers:
     """Return the answers with ratios of values, which the sentences already have."""
-    otherwise = answers.otherwise
+    differences = answers.differences
     return replace(
         answers,
         mean=with_inverse_ratio(answers.mean),
-        stayed=answers.stayed and with_inverse_ratio(answers.stayed),
+        mean_of_remaining=answers.mean_of_remaining
+        and with_inverse_ratio(answers.mean_of_remaining),
         new_host=with_inverse_ratio(answers.new_host),
         median=with_inverse_ratio(answers.median),
         normal=with_inverse_ratio(answers.normal),
-        otherwise=replace(otherwise, hosts=tuple(map(with_inverse_ratio, otherwise.hosts))),
+        differences=replace(differences, hosts=tuple(map(with_inverse_ratio, differences.hosts))),
         by_property=tuple(map(_property_with_value_ratios, answers.by_property)),
     )
 

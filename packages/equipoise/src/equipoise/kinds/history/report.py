@@ -526,7 +526,7 @@ def series_parts(series: Sequence[ImportedSeries]) -> Iterator[Part]:
         {
             "benchmark:name": imported.benchmark,
             "metric": f"{imported.metric} ({imported.unit})" if imported.unit else imported.metric,
-            "measured where:words": imported.setting,
+            "measured where:text": imported.setting,
             "commits:number": str(len(imported.points)),
             "from": shown_commit(imported.points[0].commit),
             "to": shown_commit(imported.points[-1].commit),

@@ -137,7 +137,7 @@ def assemble(
         segments=(Segment(now, _environment(readings, hosts)),),
         draws=_draws(entries),
         trials=tuple(_trials(entries, hosts, now)),
-        notices=_import_warnings(readings, entries, conditions, hosts),
+        warnings=_import_warnings(readings, entries, conditions, hosts),
     )
 
 

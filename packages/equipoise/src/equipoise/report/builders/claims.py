@@ -500,9 +500,9 @@ def _ranking_rows(document: ResultDocument) -> Iterator[Mapping[str, Cell]]:
                 "Against baseline:number": "baseline"
                 if is_baseline
                 else _change_from_baseline(document, condition),
-                "Slower than:words": _name_list(condition.slower_than),
-                "Tied with:words": _name_list(condition.tied_with),
-                "Order open to:words": _name_list(condition.undecided),
+                "Slower than:text": _name_list(condition.slower_than),
+                "Tied with:text": _name_list(condition.tied_with),
+                "Order open to:text": _name_list(condition.undecided),
             }
 
 

@@ -392,7 +392,7 @@ def _brief_observation_parts(result: ObservationResult, report: Report) -> Itera
         yield replace(strata, max_rows=_MAX_BRIEF_ROWS, forms=BRIEF)
     placebos = tuple((f"placebo {placebo.kind}", placebo.summary) for placebo in result.placebos)
     row_counts = tuple((name, text) for name, text in report.facts if name == ROWS)
-    yield Facts((*row_counts, ("about", result.about), *placebos), forms=BRIEF)
+    yield Facts((*row_counts, ("about", result.scope), *placebos), forms=BRIEF)
 
 
 def _deviations_text(difference: float | None) -> str:

@@ -108,7 +108,7 @@ def _reference_cells(row: ReferenceRow) -> Mapping[str, Cell]:
         "here:number": here,
         "ratio:number": ratio,
         "interval": interval,
-        "changed:words": change_cell,
+        "changed:text": change_cell,
     }
 
 

@@ -304,7 +304,7 @@ def _findings_section(document: ResultDocument) -> Iterator[Part]:
         for index, heading in enumerate(table.headings):
             cells = [row[index] for row in table.rows]
             are_numbers = all(cell[:1].isdigit() or cell in ("", UNKNOWN) for cell in cells)
-            columns.append(Column(heading, "number" if are_numbers else "words"))
+            columns.append(Column(heading, "number" if are_numbers else "text"))
         tables.append(Table(tuple(columns), table.rows, table.title, notes=table.notes))
     yield Section("Findings", (*map(Paragraph, findings.paragraphs), *tables))
 

@@ -50,7 +50,7 @@ _MAX_CAUSES = 12
 """Maximum number of causes that a terminal shows."""
 _MAX_BRIEF_ROWS = 3
 """Maximum number of rows on a terminal without ``--verbose``."""
-_BRIEF_COLUMNS = ("share:number", "status", "what it comes from:words")
+_BRIEF_COLUMNS = ("share:number", "status", "what it comes from:text")
 """Columns of the table of causes on a terminal without ``--verbose``."""
 _MAX_REMARKS = 2
 """Maximum number of remarks on what a source did not see."""
@@ -335,7 +335,7 @@ def _cause_cells(cause: Explanation) -> Mapping[str, str]:
         "extra:number": _seconds(cause.seconds),
         "share:number": _percent(cause.share_of_gap),
         "status": cause.status,
-        "what it comes from:words": cause.summary,
+        "what it comes from:text": cause.summary,
     }
 
 

@@ -278,7 +278,7 @@ def _fitted_tables(
     indexes = range(len(columns))
     interval_indexes = [index for index in indexes if _has_interval(columns, rows, index)]
     # rich breaks the cells of a `words` column into lines, so a table with such a column fits.
-    if not interval_indexes or any(column.kind == "words" for column in columns):
+    if not interval_indexes or any(column.kind == "text" for column in columns):
         return
     # Keep the names, the intervals, and the estimates to the left of the intervals.
     needed_indexes = {0, *interval_indexes, *(index - 1 for index in interval_indexes)}
@@ -307,7 +307,7 @@ def _with_columns(
 
 def _has_interval(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], index: int) -> bool:
     """Return whether a cell of the column at ``index`` has an interval."""
-    if columns[index].kind in ("name", "words"):
+    if columns[index].kind in ("name", "text"):
         return False
     cells = [row[index] for row in rows if index < len(row)]
     return any(
@@ -320,9 +320,9 @@ def _rich_table(fitted: _FittedTable) -> RichTable:
     table = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for index, column in enumerate(fitted.columns):
         table.add_column(
-            Text(visible(column.heading), no_wrap=column.kind != "words"),
+            Text(visible(column.heading), no_wrap=column.kind != "text"),
             justify="right" if column.kind == "number" else "left",
-            overflow="fold" if column.kind == "words" else "ellipsis",
+            overflow="fold" if column.kind == "text" else "ellipsis",
             max_width=fitted.layout.name_width if column.kind == "name" else None,
             no_wrap=column.kind == "id" or _has_interval(fitted.columns, fitted.rows, index),
         )
@@ -330,7 +330,7 @@ def _rich_table(fitted: _FittedTable) -> RichTable:
         cells = [_cell_text(cell, fitted.layout) for cell in row]
         for column, cell in zip(fitted.columns, cells, strict=False):
             # Set this for cells: for a column, rich would also shorten run ids in other columns.
-            cell.no_wrap = column.kind != "words"
+            cell.no_wrap = column.kind != "text"
         table.add_row(*cells)
     return table
 

@@ -166,7 +166,7 @@ class _Measure(TableSchema, frozen=True):
     timeout: Positive | None = None
     washout: bool = False
     ignore_failure: bool = False
-    about: Positive | None = None
+    author_block_s: Positive | None = None
     layouts: Layouts | None = None
     aslr: Literal["drawn", "on", "off"] | None = None
 
@@ -174,12 +174,12 @@ class _Measure(TableSchema, frozen=True):
 class _Compare(TableSchema, frozen=True):
     factor: str | None = None
     baseline: str | None = None
-    not_at: Values = {}
+    not_compared_at: Values = {}
 
 
 class _Quick(TableSchema, frozen=True):
     factors: Values = {}
-    not_at: Values = {}
+    not_compared_at: Values = {}
     command: Command | None = None
     budget: Positive | None = None
     blocks: Count | None = None
@@ -516,15 +516,15 @@ def _compared_factor(table: Table, factors: tuple[Factor, ...]) -> ComparedFacto
     baseline = levels[0] if settings.baseline is None else settings.baseline
     table.require_one_of("baseline", baseline, levels, f"{name} has no level")
     other_factors = [other for other in factors if other != factor]
-    not_at = _levels_by_factor(table.table("not_at"), other_factors)
-    return ComparedFactor(name, baseline, not_at)
+    not_compared_at = _levels_by_factor(table.table("not_compared_at"), other_factors)
+    return ComparedFactor(name, baseline, not_compared_at)
 
 
 def _quick_form(table: Table, factors: tuple[Factor, ...]) -> QuickForm:
     settings = table.read_as(_Quick)
     return QuickForm(
         levels=_levels_by_factor(table.table("factors"), factors),
-        not_at=_levels_by_factor(table.table("not_at"), factors),
+        not_compared_at=_levels_by_factor(table.table("not_compared_at"), factors),
         command=table.command("command"),
         command_place=table.place("command"),
         budget=settings.budget,
