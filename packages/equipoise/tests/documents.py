@@ -195,9 +195,9 @@ def by_level_of(mean: float) -> VarianceByLevel:
     advice = (Advice("layout", 40.0, 0.4), Advice("trial", 400.0, 0.02))
     return VarianceByLevel(
         mean=mean,
-        these="these 12 layouts",
-        these_ci=(mean * 0.995, mean * 1.005),
-        across="across layouts",
+        within_scope="these 12 layouts",
+        within_ci=(mean * 0.995, mean * 1.005),
+        across_scope="across layouts",
         across_ci=(mean * 0.97, mean * 1.03),
         level=0.05,
         components=(

@@ -155,14 +155,14 @@ def series_of(text: str = "") -> ImportedSeries:
     )
     confirm = f"equipoise bisect --good {name_of(8)} --bad {name_of(9)} -- ./bench"
     suspicion = Suspicion(
-        after=name_of(8),
-        until=name_of(9),
-        first=8,
-        place=9,
-        last=9,
-        before=0.0203,
+        last_old_commit=name_of(8),
+        first_new_commit=name_of(9),
+        last_old_index=8,
+        change_index=9,
+        first_new_index=9,
+        old_level=0.0203,
         ratio=1.051,
-        confirm=confirm,
+        confirm_command=confirm,
         summary=f"About {name_of(9)[:10]} it may have become 5.10 % slower{text}.",
     )
     return ImportedSeries(

@@ -73,7 +73,7 @@ class Limits(TypedDict, total=False):
 OnOrOff = Literal["on", "off"]
 _FUNCTIONS_KIND = {
     "purpose": "that compare Python functions",
-    "hint": "compare programs: eq.compare('a', 'b')",
+    "alternative": "compare programs: eq.compare('a', 'b')",
 }
 """Words of the error if the kind of campaign that compares functions is not installed."""
 

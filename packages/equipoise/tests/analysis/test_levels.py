@@ -76,8 +76,8 @@ def test_different_layouts_have_most_of_the_variance_and_both_scopes_are_reporte
     assert layout.share > 0.95
     assert layout.variance_ci[0] <= np.var(EFFECTS, ddof=1) <= layout.variance_ci[1]
     assert found.mean == pytest.approx(math.exp(EFFECTS.mean()), rel=0.005)
-    assert (found.these, found.across) == ("these 8 layouts", "across layouts")
-    (low, high), (least, most) = found.these_ci, found.across_ci
+    assert (found.within_scope, found.across_scope) == ("these 8 layouts", "across layouts")
+    (low, high), (least, most) = found.within_ci, found.across_ci
     assert low is not None and high is not None and least is not None and most is not None
     # The ratio over the layouts drawn differs from 1; that over layouts in general may be 1.
     assert low > 1.0
@@ -235,7 +235,7 @@ def test_campaigns_and_boots_are_levels_above() -> None:
         "trial",
     ]
     assert [component.units for component in found.components] == [2, 4, 32, 128]
-    assert (found.across, found.advice) == ("across boots", ())
+    assert (found.across_scope, found.advice) == ("across boots", ())
     alone = pooled_by_level(records, contrast, [(0, 0)] * 4, first)
     assert alone is not None
     assert alone.components[0].level == "campaign"
@@ -258,7 +258,7 @@ def test_a_slow_mode_is_associated_with_its_layout() -> None:
     effects = np.zeros(4)
     effects[2] = 0.4
     record = record_of(planned(80, layouts=4), cost_by_layout(effects, 0.01))
-    companions = analyse_campaign(record).conditions[1].metrics["wall_s"].companions
+    companions = analyse_campaign(record).conditions[1].metrics["wall_s"].mode_associations
     assert (companions[0].covariate, companions[0].value) == ("layout", 3.0)
 
 
@@ -267,5 +267,5 @@ def test_a_slow_mode_is_associated_with_random_addresses_that_cause_it() -> None
     coins = np.array([layout.random_addresses for layout in plan.layouts], dtype=np.float64)
     assert 4 < coins.sum() < 12
     record = record_of(plan, cost_by_layout(0.4 * coins, 0.01))
-    named = analyse_campaign(record).conditions[1].metrics["wall_s"].companions
+    named = analyse_campaign(record).conditions[1].metrics["wall_s"].mode_associations
     assert (named[0].covariate, named[0].value) == ("random_addresses", 1.0)

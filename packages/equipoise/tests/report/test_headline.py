@@ -47,7 +47,9 @@ def test_the_interval_that_decided_on_equivalent_stands_beside_that_of_the_ratio
     )
     line = "90 % equivalence interval -0.70 % to +0.80 %"
     assert line in certainty_of(equivalent)
-    assert line in certainty_of(replace(equivalent, verdict="undecided", means_veto=True))
+    assert line in certainty_of(
+        replace(equivalent, verdict="undecided", means_forbid_equivalence=True)
+    )
     slower = replace(equivalent, verdict="slower")
     for other in (slower, replace(equivalent, equivalence_ci=equivalent.ratio_ci)):
         assert not any("equivalence" in sentence for sentence in certainty_of(other))

@@ -37,7 +37,7 @@ def test_one_trial_has_no_spread_and_no_bounds() -> None:
     assert (summary.median, summary.mean, summary.min, summary.max) == (2.0, 2.0, 2.0, 2.0)
     assert summary.sd is None
     assert summary.median_ci == (None, None)
-    assert summary.modes == (Mode(at=2.0, share=1.0),)
+    assert summary.modes == (Mode(value=2.0, share=1.0),)
     assert summary.drift == Drift(ratio=None, ratio_ci=(None, None))
 
 

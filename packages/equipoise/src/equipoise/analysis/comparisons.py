@@ -280,7 +280,7 @@ def _comparison(
         ratio_ci=verdict.ratio_ci,
         equivalence_ci=verdict.equivalence_ci,
         equivalence_level=verdict.equivalence_level,
-        means_veto=verdict.means_veto,
+        means_forbid_equivalence=verdict.means_forbid_equivalence,
         ratio_is_constant=is_constant,
         ratio_segments=() if is_constant else ratio_segments(paired_blocks, numbers),
         e_value=verdict.e_value,
@@ -346,7 +346,7 @@ def _compare_slow_runs(
         runs=counts.runs,
         unseen_share=unseen_share(counts.runs, judgement.alpha),
     )
-    if verdict.verdict == "equivalent" or verdict.means_veto:
+    if verdict.verdict == "equivalent" or verdict.means_forbid_equivalence:
         test = slow_run_test(
             paired_blocks.own_baseline, paired_blocks.candidate, margin=margin, alpha=share_of_alpha
         )

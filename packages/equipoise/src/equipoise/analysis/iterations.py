@@ -65,15 +65,15 @@ class ClassifiedCondition(Struct, frozen=True):
         return any(trial.better == "higher" for trial in self.trials)
 
     @property
-    def not_classed(self) -> int:
+    def unclassified_trials(self) -> int:
         """Number of trials without enough iterations to be classified."""
         return sum(trial.cost is None for trial in self.trials)
 
     def why_not_steady(self) -> str | None:
         """Return the reason why there is no steady state; ``None`` if there is one."""
-        if self.not_classed:
+        if self.unclassified_trials:
             return (
-                f"{self.not_classed} of its {len(self.trials)} trials reported fewer than "
+                f"{self.unclassified_trials} of its {len(self.trials)} trials reported fewer than "
                 f"{MIN_ITERATIONS} iterations"
             )
         if self.shape is None:
@@ -122,9 +122,9 @@ def iteration_shape(condition: ClassifiedCondition) -> IterationShape:
     )
     if shape is None:
         summary = f"not classed: no trial has {MIN_ITERATIONS} iterations"
-        return IterationShape(None, False, trials, condition.not_classed, summary)
+        return IterationShape(None, False, trials, condition.unclassified_trials, summary)
     return IterationShape(
-        shape.kind, shape.has_steady_state, trials, condition.not_classed, shape.summary
+        shape.kind, shape.has_steady_state, trials, condition.unclassified_trials, shape.summary
     )
 
 
@@ -223,7 +223,7 @@ def _trial_iterations(classified_trial: ClassifiedTrial, shape: TrialShape) -> T
             for stretch in shape.segments.segments
         ),
         steady_from=shape.steady_from,
-        steady=None if shape.steady is None else as_value(shape.steady),
+        steady_mean=None if shape.steady is None else as_value(shape.steady),
     )
 
 

@@ -196,9 +196,9 @@ def _split_by_level(
     highest_units = plural_of(next(iter(units_by_level)))
     unknown = VarianceByLevel(
         mean=None,
-        these=f"these {highest_units}",
-        these_ci=(None, None),
-        across=f"across {highest_units}",
+        within_scope=f"these {highest_units}",
+        within_ci=(None, None),
+        across_scope=f"across {highest_units}",
         across_ci=(None, None),
         level=plan.judgement.alpha,
         components=(),
@@ -230,8 +230,8 @@ def _split_by_level(
     return replace(
         unknown,
         mean=math.exp(levels.mean),
-        these=f"these {levels.components[0].units} {highest_units}",
-        these_ci=_ratio_interval(*levels.within_ci),
+        within_scope=f"these {levels.components[0].units} {highest_units}",
+        within_ci=_ratio_interval(*levels.within_ci),
         across_ci=_ratio_interval(*levels.across_ci),
         components=levels.components,
         advice=advice_items,

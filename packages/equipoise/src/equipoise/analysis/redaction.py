@@ -45,15 +45,19 @@ _HARMLESS_VALUE = re.compile(r"[a-z]+(?:[-_ ][a-z]+)*|[0-9.]+[A-Za-z%]*")
 
 def hide_values(records: Sequence[RunRecord]) -> tuple[RunRecord, ...]:
     """Hide values in records that are reported together, and in their earlier runs and members."""
-    if any(record.earlier or record.members for record in records):
-        outer_records = [replace(record, earlier=(), members=()) for record in records]
-        inner_records = (run for record in records for run in (*record.earlier, *record.members))
+    if any(record.earlier_campaigns or record.members for record in records):
+        outer_records = [replace(record, earlier_campaigns=(), members=()) for record in records]
+        inner_records = (
+            run for record in records for run in (*record.earlier_campaigns, *record.members)
+        )
         hidden_records = hide_values([*outer_records, *inner_records])
         hidden_inner_records = iter(hidden_records[len(outer_records) :])
         return tuple(
             replace(
                 hidden_record,
-                earlier=tuple(itertools.islice(hidden_inner_records, len(record.earlier))),
+                earlier_campaigns=tuple(
+                    itertools.islice(hidden_inner_records, len(record.earlier_campaigns))
+                ),
                 members=tuple(itertools.islice(hidden_inner_records, len(record.members))),
             )
             for hidden_record, record in zip(hidden_records, records, strict=False)

@@ -208,8 +208,8 @@ def _reference_row(
     return ReferenceRow(
         name=name,
         metric=known_rows[0].metric if known_rows else metrics[0],
-        there=None if earlier_row is None else earlier_row.median,
-        here=None if later_row is None else later_row.median,
+        reference_median=None if earlier_row is None else earlier_row.median,
+        median=None if later_row is None else later_row.median,
         ratio=None if change is None else math.exp(change.difference),
         ratio_ci=(None, None) if change is None else _ratio_interval(change.low, change.high),
         p_value=None if change is None or unknown_because else change.p_value,
@@ -306,7 +306,7 @@ def differences_to_host(
         *(
             difference
             for difference in differences
-            if None not in (difference.there, difference.here)
+            if None not in (difference.reference_value, difference.value)
             and difference.name != "imported_from"
         ),
     )
@@ -448,7 +448,7 @@ def _read_campaign(
 def _guaranteed_block_count(plan: Plan) -> int:
     """Return the minimum number of blocks before a campaign can stop at a verdict."""
     alpha, count = plan.judgement.alpha, max(1, len(plan.contrasts))
-    block_count = earliest_block(min(plan.rules.decisive_sides * alpha, 0.5 * (1.0 + alpha)), count)
+    block_count = earliest_block(min(plan.rules.alpha_factor * alpha, 0.5 * (1.0 + alpha)), count)
     if plan.layouts:
         block_count = FIRST_ANALYSIS_BLOCKS * len(plan.layouts)
     return max(block_count, required_blocks(plan, plan.stopping))

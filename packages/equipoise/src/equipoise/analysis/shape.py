@@ -65,7 +65,7 @@ def shape_of(
         covariates = observed_covariates(trials)
         if plan.rules.has_random_order:
             covariates = [*_recorded_covariates(trials), *_drawn_covariates(plan, trials, draws)]
-        summary = replace(summary, companions=mode_associations(mode_indices, covariates))
+        summary = replace(summary, mode_associations=mode_associations(mode_indices, covariates))
     if metric == plan.judgement.primary_metric and len(values) >= MIN_TRIALS:
         summary = replace(summary, states=states(values))
     return summary
@@ -205,7 +205,7 @@ def typical_value(plan: Plan, blocks: Blocks) -> TypicalValue | None:
     ``None`` if the plan compares conditions, or no trial has the metric. A trial that timed out has
     the worst value.
     """
-    if not plan.describes_one:
+    if not plan.describes_single_condition:
         return None
     metric = plan.judgement.primary_metric
     sorted_values = np.sort(_described_values(plan, blocks))
@@ -227,7 +227,7 @@ def typical_value(plan: Plan, blocks: Blocks) -> TypicalValue | None:
 
 def warnings_of_typical(plan: Plan, blocks: Blocks) -> Iterator[CampaignWarning]:
     """Yield a warning if runs of the only condition depend on earlier runs."""
-    if not plan.describes_one:
+    if not plan.describes_single_condition:
         return
     values = _described_values(plan, blocks)
     autocorrelation = rank_autocorrelation(values)

@@ -214,7 +214,9 @@ def _carry_over_warnings(
         for index, comparison in enumerate(comparisons)
         if comparison.carry_over_check is not None
     }
-    if washout_sentences := [check.summary for check in checks.values() if check.went_on]:
+    if washout_sentences := [
+        check.summary for check in checks.values() if check.continued_with_washouts
+    ]:
         yield CampaignWarning(
             "carry_over",
             _joined(washout_sentences),
@@ -223,11 +225,11 @@ def _carry_over_warnings(
     explainable_checks = {
         index: check
         for index, check in checks.items()
-        if not check.went_on and check.could_make != "nothing"
+        if not check.continued_with_washouts and check.explainable_part != "nothing"
     }
     if explainable_checks:
         can_add_washouts = may_add_washouts(record.plan) and any(
-            check.could_make == "all" for check in explainable_checks.values()
+            check.explainable_part == "all" for check in explainable_checks.values()
         )
         yield CampaignWarning(
             "carry_over",
@@ -278,7 +280,7 @@ def _minimum_clause(comparison: Comparison) -> str:
     if answer is None or answer.ratio is None:
         return f"the minima of {comparison.candidate} and {comparison.baseline}"
     return (
-        f"by the minimum {comparison.candidate} is {answer.says} than {comparison.baseline} "
+        f"by the minimum {comparison.candidate} is {answer.verdict} than {comparison.baseline} "
         f"({signed_change(answer.ratio)})"
     )
 
@@ -311,7 +313,7 @@ def _longer_hint(record: RunRecord, block_count: int, measured_s: float) -> str:
     restart_hint = plan.rules.restart_hint
     resume_command = f"equipoise resume {record.id}"
     factor = min_s / max(measured_s, 1e-3)
-    if (kind_hint := plan.rules.longer_hint(min_s)) is not None:
+    if (kind_hint := plan.rules.hint_to_measure_longer(min_s)) is not None:
         return kind_hint
     match stopped_because:
         case "block limit":
@@ -354,7 +356,7 @@ def _near_verdict(
         return None
     decided_count = sum(forecast <= more_blocks for forecast in forecasts)
     subject = "the comparison" if len(comparisons) == 1 else f"{decided_count} open comparisons"
-    hint = record.plan.rules.longer_hint(None) or f"run `equipoise resume {record.id}`"
+    hint = record.plan.rules.hint_to_measure_longer(None) or f"run `equipoise resume {record.id}`"
     if not record.plan.stopping.patient:
         hint += f", or add {option('patient', True)} to exceed the budget if a verdict is near"
     return (

@@ -143,7 +143,7 @@ def verdict_sentence(
                 f"many runs together {ratio_clause(metric, baseline, candidate, mean_ratio)} "
                 f"{_NO_ERROR_RATE}"
             )
-        case "undecided" if comparison.means_veto:
+        case "undecided" if comparison.means_forbid_equivalence:
             # The typical runs are equivalent, but the means or the slow runs may not be.
             means = f"their means differ by {signed_change(mean_ratio)} {_NO_ERROR_RATE}"
             sentence = (
@@ -407,8 +407,8 @@ def disagreement_sentence(
     """
     statistics_by_direction: dict[str, list[str]] = {"faster": [], "slower": []}
     for answer in answers:
-        if answer.certain and answer.says != "equivalent":
-            statistics_by_direction[answer.says].append(answer.statistic)
+        if answer.certain and answer.verdict != "equivalent":
+            statistics_by_direction[answer.verdict].append(answer.statistic)
     directions = [direction for direction, names in statistics_by_direction.items() if names]
     agrees = not directions if verdict == "equivalent" else set(directions) <= {verdict}
     if agrees or (verdict in ("undecided", "mixed") and len(directions) < 2):

@@ -107,7 +107,7 @@ def warnings_if_allowed(
     Raise `UnusableInput` if a difference is not allowed by name.
     """
     values_by_name: ValuesByFact = {
-        difference.name: (_text(difference.there), _text(difference.here))
+        difference.name: (_text(difference.reference_value), _text(difference.value))
         for difference in differences
     }
     require_allowed(values_by_name, allowed, "measure both in one campaign")

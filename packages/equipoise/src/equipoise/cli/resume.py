@@ -56,7 +56,7 @@ def command(request: ResumeRequest) -> int:
             hint=f"on the host that started the campaign, run equipoise resume {membership.whole}",
         )
     kind = record.plan.kind
-    if kind.on_hosts is None and request.hosts.access() is not None:
+    if kind.measure_on_hosts is None and request.hosts.access() is not None:
         raise UnusableInput(
             f"run {record.id} was measured on one host, not on a cluster", hint="remove --cluster"
         )

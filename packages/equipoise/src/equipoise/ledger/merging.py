@@ -118,7 +118,7 @@ def needed_runs(ledger: Ledger, reference: str) -> frozenset[bytes]:
 
 def _runs_of_plan(ledger: LedgerFile, run: int, plan: Plan) -> Iterator[int]:
     """Yield the runs that the plan of a run mentions. Earlier campaigns must be in the ledger."""
-    for earlier_run in plan.rules.earlier:
+    for earlier_run in plan.rules.earlier_ids:
         yield find_mentioned_run(ledger.connection, ledger.path, earlier_run, run)
     for mentioned_run in plan.rules.referenced_runs:
         with suppress(UnusableInput):

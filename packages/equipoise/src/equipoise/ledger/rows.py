@@ -89,7 +89,7 @@ def digest_of_commands(plan: Plan) -> bytes:
     may choose another part of the plan for the digest.
     """
     workloads = [_workload_of(condition) for condition in plan.conditions]
-    return digest_of_text(to_text(plan.rules.shared_part(workloads)))
+    return digest_of_text(to_text(plan.rules.workloads_for_digest(workloads)))
 
 
 def _workload_of(condition: Condition) -> Sequence[Any]:

@@ -277,9 +277,9 @@ class Ledger(LedgerFile):
         with self.reading(), paused_garbage_collector():
             run = find_run(self.connection, self.path, reference)
             record = recorded_run(self.connection, self.path, run)
-            if record.plan.rules.earlier:
-                earlier = tuple(self._read_series(record.plan.rules.earlier, run))
-                return replace(record, earlier=earlier)
+            if record.plan.rules.earlier_ids:
+                earlier = tuple(self._read_series(record.plan.rules.earlier_ids, run))
+                return replace(record, earlier_campaigns=earlier)
             if record.plan.rules.has_members:
                 members = self._runs_of_hosts(record.identity, record.plan)
                 records = (recorded_run(self.connection, self.path, member) for member in members)

@@ -28,7 +28,7 @@ class TrialIterations(Struct, frozen=True):
     """Stretches in order, separated by change-points."""
     steady_from: int | None
     """First iteration of the steady state, from 0; null without a steady state."""
-    steady: float | None
+    steady_mean: float | None
     """Mean of the iterations in the steady state; null without a steady state."""
 
 
@@ -40,6 +40,6 @@ class IterationShape(Struct, frozen=True):
     has_steady_state: bool
     trials: tuple[TrialIterations, ...]
     """Classified trials, in the order in which they ran."""
-    not_classed: int
+    unclassified_trials: int
     """Number of trials with too few iterations, or with a value that is not a finite number."""
     summary: str

@@ -319,7 +319,7 @@ class Plan(Struct, frozen=True):
     @property
     def rules_of_study(self) -> Terms:
         """Rules of the campaigns of its study, for every kind."""
-        return kind_of_study(self.study).part("rules", Terms)
+        return kind_of_study(self.study).part("study_rules", Terms)
 
     @property
     def groups(self) -> tuple[tuple[Contrast, ...], ...]:
@@ -333,7 +333,7 @@ class Plan(Struct, frozen=True):
     def ranked_groups(self) -> tuple[tuple[Contrast, ...], ...]:
         """Groups of contrasts whose conditions are ranked."""
         # With layouts, verdicts hold for layouts in general; a ranking does not.
-        if not self.ranking or self.layouts or not self.rules.ranks:
+        if not self.ranking or self.layouts or not self.rules.can_rank:
             return ()
         return tuple(
             group
@@ -385,13 +385,13 @@ class Plan(Struct, frozen=True):
         return self.conditions[contrast.baseline].name, self.conditions[contrast.candidate].name
 
     @property
-    def describes_one(self) -> bool:
+    def describes_single_condition(self) -> bool:
         """Whether the campaign measures and describes a single condition, without a comparison."""
         return (
             not self.contrasts
-            and self.rules.describes_one
+            and self.rules.describes_single_condition
             and len(self.described) == 1
-            and self.rules_of_study.describes_one
+            and self.rules_of_study.describes_single_condition
         )
 
     @property

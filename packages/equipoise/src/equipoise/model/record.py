@@ -192,7 +192,7 @@ class RunRecord(Struct, frozen=True):
     """Warnings that were recorded while the campaign ran."""
     observations: tuple[Observation, ...] = ()
     """Observations of the instrumented runs that explain the campaign."""
-    earlier: tuple[RunRecord, ...] = ()
+    earlier_campaigns: tuple[RunRecord, ...] = ()
     """Records of the earlier campaigns of a history, in order; these have an empty ``earlier``."""
     identity: str = ""
     """Identity of the campaign in all ledgers of all hosts: 32 hexadecimal digits."""

@@ -272,7 +272,7 @@ def _fleet_comparison(
         ratio_ci=mean.bounds.ratio_ci,
         equivalence_ci=mean.equivalence.ratio_ci,
         equivalence_level=mean.equivalence.level,
-        means_veto=mean.means_veto,
+        means_forbid_equivalence=mean.means_forbid_equivalence,
         e_value=claims.e_value,
         verdict=mean.verdict,
         min_effect=judgement.min_effect,

@@ -136,7 +136,7 @@ class FleetMean(Struct, frozen=True):
     equivalence: Bounds
     """Interval that decides on ``equivalent``. The chance of an error is alpha for each bound."""
     verdict: Verdict
-    means_veto: bool
+    means_forbid_equivalence: bool
     """Whether only the means and the slow runs prevent ``equivalent``."""
     ln_mean_ratio: float
     """Weighted mean over hosts of the logarithm of the ratio of means."""
@@ -317,7 +317,7 @@ class _FleetAnalysis:
         if ln_ratio is not None:
             ln_ratio = min(max(ln_ratio, bounds.low), bounds.high)
         ln_mean_ratio = float(self.weights_over(indices) @ self.ln_ratios_of_means(indices))
-        verdict, means_veto = verdict_by_intervals(
+        verdict, means_forbid_equivalence = verdict_by_intervals(
             (bounds.low, bounds.high),
             (equivalence.low, equivalence.high),
             ln_ratio,
@@ -335,7 +335,7 @@ class _FleetAnalysis:
             by_rounds=by_rounds,
             equivalence=equivalence,
             verdict=verdict,
-            means_veto=means_veto,
+            means_forbid_equivalence=means_forbid_equivalence,
             ln_mean_ratio=ln_mean_ratio,
         )
 

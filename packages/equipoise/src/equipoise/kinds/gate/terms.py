@@ -26,9 +26,9 @@ class GatePlan(Struct, Terms, frozen=True, tag_field=TAG, tag="gate"):
     """Terms of a gate. All comparisons on all metrics share one false-discovery rate."""
 
     noun: ClassVar[str] = "gate"
-    ranks: ClassVar[bool] = False
+    can_rank: ClassVar[bool] = False
     not_adjustable_because: ClassVar[str | None] = "a gate is never adjusted"
-    decisive_sides: ClassVar[int] = 2
+    alpha_factor: ClassVar[int] = 2
     restart_hint: ClassVar[str | None] = "run the gate again"
     baseline: Revision
     candidate: Revision

@@ -228,14 +228,14 @@ def _suspicion_rows(
     """Yield the suspicions about commits of the curve, also for abbreviated hashes."""
     for imported in series:
         for suspicion in imported.suspicions:
-            commit = imported.points[suspicion.place].commit
+            commit = imported.points[suspicion.change_index].commit
             matches = [index for sha, index in indices.items() if sha.startswith(commit)]
             if len(matches) == 1:
                 yield {
                     "place": matches[0],
                     "what": f"{imported.benchmark}, {imported.tool}",
                     "summary": suspicion.summary,
-                    "confirm": suspicion.confirm,
+                    "confirm": suspicion.confirm_command,
                 }
 
 
@@ -367,13 +367,13 @@ def _suspicion_ranges(series: ImportedSeries) -> Iterator[dict[str, Any]]:
     """Yield each suspicion: the range of possible commits, and the most likely commit (``at``)."""
     for suspicion in series.suspicions:
         yield {
-            "place": suspicion.first + 1,
-            "last": suspicion.last + 1,
-            "at": suspicion.place + 1,
-            "value": rounded(suspicion.before * suspicion.ratio),
-            "what": shown_commit(series.points[suspicion.place].commit),
+            "place": suspicion.last_old_index + 1,
+            "last": suspicion.first_new_index + 1,
+            "at": suspicion.change_index + 1,
+            "value": rounded(suspicion.old_level * suspicion.ratio),
+            "what": shown_commit(series.points[suspicion.change_index].commit),
             "summary": suspicion.summary,
-            "confirm": suspicion.confirm,
+            "confirm": suspicion.confirm_command,
         }
 
 
@@ -382,11 +382,15 @@ def _level_rows(series: ImportedSeries) -> Iterator[dict[str, Any]]:
     # Positions count from 1. A line extends half a position beyond its first and last commit.
     begin = 0.5
     for suspicion in series.suspicions:
-        yield {"place": begin, "until": suspicion.place + 0.5, "value": rounded(suspicion.before)}
-        begin = suspicion.place + 0.5
+        yield {
+            "place": begin,
+            "until": suspicion.change_index + 0.5,
+            "value": rounded(suspicion.old_level),
+        }
+        begin = suspicion.change_index + 0.5
     if series.suspicions:
         last_suspicion = series.suspicions[-1]
-        level = rounded(last_suspicion.before * last_suspicion.ratio)
+        level = rounded(last_suspicion.old_level * last_suspicion.ratio)
         yield {"place": begin, "until": len(series.points) + 0.5, "value": level}
 
 

@@ -494,10 +494,10 @@ def series_document(result: SeriesResult) -> Document:
         parts=(
             Answer(result.summary, lines=(CAVEAT,)),
             *series_parts(result.series),
-            Section("Do it again", (Command(result.again, "Again:"),), forms=WRITTEN),
+            Section("Do it again", (Command(result.command_line, "Again:"),), forms=WRITTEN),
         ),
         numbers=tuple(series_numbers(result.series)),
-        origin=Origin(f"Where may the level have changed? From {sources}", result.again),
+        origin=Origin(f"Where may the level have changed? From {sources}", result.command_line),
     )
 
 
@@ -510,10 +510,10 @@ def series_parts(series: Sequence[ImportedSeries]) -> Iterator[Part]:
             {
                 "benchmark:name": imported.benchmark,
                 "change:number": percent_change(suspicion.ratio),
-                "level before:number": _level_text(suspicion.before, imported.unit),
-                "about at": shown_commit(imported.points[suspicion.place].commit),
-                "after": shown_commit(suspicion.after),
-                "until": shown_commit(suspicion.until),
+                "level before:number": _level_text(suspicion.old_level, imported.unit),
+                "about at": shown_commit(imported.points[suspicion.change_index].commit),
+                "after": shown_commit(suspicion.last_old_commit),
+                "until": shown_commit(suspicion.first_new_commit),
             }
             for imported in series
             for suspicion in imported.suspicions
@@ -543,7 +543,7 @@ def series_parts(series: Sequence[ImportedSeries]) -> Iterator[Part]:
 def series_numbers(series: Iterable[ImportedSeries]) -> Iterator[NumberRow]:
     """Yield a row for each value of each series, with the ratio of a suspicion at the commit."""
     for imported in series:
-        ratios = {suspicion.place: suspicion.ratio for suspicion in imported.suspicions}
+        ratios = {suspicion.change_index: suspicion.ratio for suspicion in imported.suspicions}
         for index, commit_value in enumerate(imported.points):
             yield {
                 **fields_of(imported, "benchmark", "setting", "metric", "unit"),
@@ -555,7 +555,9 @@ def series_numbers(series: Iterable[ImportedSeries]) -> Iterator[NumberRow]:
 def _confirming_lines(series: Sequence[ImportedSeries]) -> Iterator[Part]:
     """Build the shell line that tests each suspicion; a terminal shows the first lines."""
     lines = [
-        Command(suspicion.confirm or "", f"To confirm {suspicion.summary.removesuffix('.')}:")
+        Command(
+            suspicion.confirm_command or "", f"To confirm {suspicion.summary.removesuffix('.')}:"
+        )
         for imported in series
         for suspicion in imported.suspicions
     ]
@@ -602,5 +604,5 @@ def _contradictions(result: HistoryResult) -> Iterator[str]:
         values = [point.value for point in series.points]
         if not all(map(math.isfinite, values)):
             yield "a series has a value that is not finite"
-        if any(not 0 <= suspicion.place < len(values) for suspicion in series.suspicions):
+        if any(not 0 <= suspicion.change_index < len(values) for suspicion in series.suspicions):
             yield "a suspicion has an index outside its series"

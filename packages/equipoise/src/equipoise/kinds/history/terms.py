@@ -53,7 +53,7 @@ class HistoryPlan(CommitsPlan, frozen=True, kw_only=True, tag_field=TAG, tag="hi
     smallest effect and alpha."""
     era: str
     """Digest of toolchain, kernel and processor; numbers are comparable if the digest is equal."""
-    earlier: tuple[str, ...] = ()
+    earlier_ids: tuple[str, ...] = ()
     """Run ids of the earlier campaigns of the series, in the order of their starts."""
     only_new: bool = False
     """Whether to measure only commits after the latest measured commit."""

@@ -542,7 +542,7 @@ def typical_lines(document: ResultDocument) -> Iterator[str]:
     if failures := condition.failures:
         yield f"{failures} {'run' if failures == 1 else 'runs'} failed, warm-up included"
     if len(summary.modes) == 1:
-        yield f"1 mode: {to_text(summary.modes[0].at)}"
+        yield f"1 mode: {to_text(summary.modes[0].value)}"
     elif modes := modes_sentence(typical.metric, summary):
         yield modes
 

@@ -194,7 +194,7 @@ def equivalence_text(comparison: Comparison) -> str:
     """
     level, interval = comparison.equivalence_level, comparison.equivalence_ci
     # If only the means forbid the verdict `equivalent`, this interval allowed it.
-    has_decided = comparison.verdict == "equivalent" or comparison.means_veto
+    has_decided = comparison.verdict == "equivalent" or comparison.means_forbid_equivalence
     if not has_decided or interval == comparison.ratio_ci:
         return ""
     shared_alpha = comparison.alpha * level / comparison.level

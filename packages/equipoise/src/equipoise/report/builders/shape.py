@@ -136,10 +136,10 @@ def modes_sentence(metric: str, summary: MetricSummary) -> str | None:
     if len(modes) < 2:
         return None
     format_value = metric_formatter(metric)
-    mode_texts = [f"{format_value(mode.at)} ({100 * mode.share:.0f} %)" for mode in modes]
+    mode_texts = [f"{format_value(mode.value)} ({100 * mode.share:.0f} %)" for mode in modes]
     sentence = f"{len(modes)} modes: {', '.join(mode_texts[:-1])} and {mode_texts[-1]}"
     described_modes: set[int] = set()
-    for association in summary.companions:
+    for association in summary.mode_associations:
         # Describe only the strongest association of a mode; others often have the same cause.
         if association.mode not in described_modes:
             described_modes.add(association.mode)
@@ -157,10 +157,12 @@ def states_sentence(metric: str, summary: MetricSummary) -> str | None:
     if len(states) < 2:
         return None
     format_value = metric_formatter(metric)
-    state_texts = [f"{format_value(states[0].level)} at first"]
+    state_texts = [f"{format_value(states[0].mean)} at first"]
     for previous, state in zip(states, states[1:_MAX_STATES], strict=False):
-        change = f" ({percent_change(state.level / previous.level)})" if previous.level > 0 else ""
-        state_texts.append(f"{format_value(state.level)}{change} from trial {state.begin + 1} on")
+        change = f" ({percent_change(state.mean / previous.mean)})" if previous.mean > 0 else ""
+        state_texts.append(
+            f"{format_value(state.mean)}{change} from trial {state.first_trial + 1} on"
+        )
     hidden_count = len(states) - _MAX_STATES
     hidden_text = f", and {hidden_count} more changes" if hidden_count > 0 else ""
     return ", ".join(state_texts) + hidden_text
@@ -210,12 +212,14 @@ def iteration_sentences(condition: ConditionResult) -> Iterator[str]:
             # There are too few iterations to describe.
             continue
         sentence = f"iterations of {metric}: {shape.summary}"
-        steady_values = [trial.steady for trial in shape.trials if trial.steady is not None]
+        steady_values = [
+            trial.steady_mean for trial in shape.trials if trial.steady_mean is not None
+        ]
         if shape.has_steady_state and steady_values:
             mean = metric_formatter(metric)(sum(steady_values) / len(steady_values))
             sentence += f"; {mean} in the steady state (mean over trials)"
-        if shape.not_classed:
-            sentence += f"; {shape.not_classed} not classed: too few iterations"
+        if shape.unclassified_trials:
+            sentence += f"; {shape.unclassified_trials} not classed: too few iterations"
         yield sentence
 
 
@@ -298,8 +302,8 @@ def level_facts(by_level: VarianceByLevel) -> Iterator[tuple[str, str]]:
     if by_level.unknown_because is not None:
         yield "Variance by level", f"unknown: {by_level.unknown_because}"
         return
-    yield capitalized(by_level.these), interval_text(by_level.these_ci)
-    yield capitalized(by_level.across), interval_text(by_level.across_ci)
+    yield capitalized(by_level.within_scope), interval_text(by_level.within_ci)
+    yield capitalized(by_level.across_scope), interval_text(by_level.across_ci)
     for component in by_level.components:
         yield f"Variance: {component.level}", _component_text(component)
     if by_level.advice_summary is not None:
@@ -310,7 +314,7 @@ def _page_shape_lines(condition: ConditionResult, metric: str, min_effect: float
     """Yield the lines of a page on the distribution of one condition."""
     summary = condition.metrics.get(metric)
     if summary is not None:
-        one_mode = f"1 mode: {metric_formatter(metric)(summary.modes[0].at)}"
+        one_mode = f"1 mode: {metric_formatter(metric)(summary.modes[0].value)}"
         yield modes_sentence(metric, summary) or one_mode
         if (states := states_sentence(metric, summary)) is not None:
             yield f"change of state: {states}"
@@ -337,7 +341,7 @@ def _statistics_section(document: ResultDocument, comparison: Comparison) -> Sec
                 answer.statistic, f"{answer.statistic.removeprefix('p')} %"
             ),
             "Change:number": change_text(answer.ratio, UNKNOWN),
-            "Would have said": verdict_word(answer.says, metric, more_is_better=more_is_better),
+            "Would have said": verdict_word(answer.verdict, metric, more_is_better=more_is_better),
         }
         for answer in shown_comparison(document, comparison).answers
     )
@@ -410,7 +414,7 @@ def _mode_name(modes: Sequence[Mode], mode_index: int, metric: str) -> str:
     if len(modes) == 2:
         upper_name, lower_name = ("slow", "fast") if metric.endswith("_s") else ("high", "low")
         return f"the {upper_name if mode_index == 1 else lower_name} one"
-    return f"the one at {metric_formatter(metric)(modes[mode_index].at)}"
+    return f"the one at {metric_formatter(metric)(modes[mode_index].value)}"
 
 
 def _covariate_phrase(association: ModeAssociation) -> str:
@@ -437,8 +441,8 @@ def _variance_table(rows: Sequence[VarianceRow]) -> Table:
     )
     # Examples: the inner scope is "these 20 processes", and the outer scope "across processes".
     # If the rows have different numbers of processes, the heading is "these processes".
-    inner_scopes = {row.by_level.these for row in rows}
-    outer_scope = rows[0].by_level.across
+    inner_scopes = {row.by_level.within_scope for row in rows}
+    outer_scope = rows[0].by_level.across_scope
     general_scope = outer_scope.replace("across", "these", 1)
     inner_heading = inner_scopes.pop() if len(inner_scopes) == 1 else general_scope
     table_rows: list[HeadedCells] = []
@@ -452,7 +456,7 @@ def _variance_table(rows: Sequence[VarianceRow]) -> Table:
             (
                 ("by level:name", row.name),
                 ("mean:number", Styled(mean, "strong")),
-                (inner_heading, row.format_interval(by_level.these_ci)),
+                (inner_heading, row.format_interval(by_level.within_ci)),
                 (outer_scope, row.format_interval(by_level.across_ci)),
                 *((level, components.get(level, UNKNOWN)) for level in levels),
             )
