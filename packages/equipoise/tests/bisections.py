@@ -69,7 +69,7 @@ def culprit_of(place: int, text: str = "", ratio: float = 1.031) -> Culprit:
         is_merge=False,
         ratio=ratio,
         ratio_ci=(ratio - 0.007, ratio + 0.007),
-        level=0.025,
+        significance_level=0.025,
         e_value=812.0,
         blocks=24,
         share_of_gap=0.97,

@@ -73,7 +73,7 @@ def revision(place: int, text: str = "") -> HistoryRevision:
         ratio_ci=(ratio - 0.012, ratio + 0.012)
         if ratio
         else ((1.0, 1.0) if not place else (None, None)),
-        level=0.002 if ratio else None,
+        significance_level=0.002 if ratio else None,
         blocks=30 if ratio else 0,
         era=2 if place > 18 else 1,
     )
@@ -96,7 +96,7 @@ def change_of(after: int, until: int, text: str = "", ratio: float | None = None
         is_merge=False,
         ratio=true,
         ratio_ci=(true - 0.007, true + 0.007),
-        level=0.0025,
+        significance_level=0.0025,
         e_value=4321.0,
         threshold=420.0,
         pair=5,
@@ -120,7 +120,7 @@ def pair_of(number: int, after: int, until: int, status: PairStatus) -> HistoryP
         status=status,
         ratio=ratio,
         ratio_ci=(ratio - 0.008, ratio + 0.008),
-        level=0.05 / (number * (number + 1)),
+        significance_level=0.05 / (number * (number + 1)),
         e_value=4321.0 if status == "changed" else 0.02,
         blocks=48,
         era=1 if until < 19 else 2,

@@ -184,7 +184,7 @@ class Result(Struct, frozen=True):
         if comparison.ratio_ci == (None, None):
             return comparison.summary
         ends = interval_text(shown_comparison(self.document, comparison).ratio_ci)
-        interval = with_coverage(ends, comparison.level, comparison.alpha)
+        interval = with_coverage(ends, comparison.significance_level, comparison.alpha)
         return f"{comparison.summary}\n  {interval}"
 
 

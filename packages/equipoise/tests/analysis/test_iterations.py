@@ -127,7 +127,7 @@ def test_a_missing_comparison_counts_as_one_without_evidence() -> None:
     given, withheld = both.steady_state
     assert single is not None and given.comparison is not None
     assert withheld.comparison is None
-    assert (single.level, given.comparison.level) == (0.05, 0.025)
+    assert (single.significance_level, given.comparison.significance_level) == (0.05, 0.025)
 
 
 def test_a_control_is_pooled_in_the_steady_state_too_and_must_have_one() -> None:

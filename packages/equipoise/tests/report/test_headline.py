@@ -70,7 +70,7 @@ def test_the_level_of_three_that_share_alpha_is_that_of_all_of_them() -> None:
     three = tuple(
         replace(
             comparison_of("a", name, ratio, ratio_ci=(0.99, 2.4)),
-            level=0.05 / 3.0,
+            significance_level=0.05 / 3.0,
             verdict="equivalent",
             equivalence_ci=(0.995, 1.004),
             equivalence_level=0.1 / 3.0,

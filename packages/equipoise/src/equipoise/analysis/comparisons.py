@@ -1,7 +1,8 @@
 """Compares and judges each candidate with its baseline, on the primary metric and on others.
 
 A contrast has the indices of a baseline and a candidate in the plan. The drawn layouts are the
-memory layouts that the coin drew for the campaign.
+memory layouts that the coin drew for the campaign. With layouts, a comparison is about layouts in
+general, and has another verdict for the drawn layouts.
 """
 
 from __future__ import annotations
@@ -134,7 +135,7 @@ def control_comparison(plan: Plan, blocks: Blocks) -> Comparison | None:
     control_plan = replace(plan, control=None, chosen_contrasts=contrasts)
     contrast_costs = costs_of_contrasts(control_plan, blocks, plan.judgement.primary_metric)
     paired_blocks = [costs.paired_blocks for costs in contrast_costs]
-    # The control only checks the tool, so no claim about other layouts is needed.
+    # The control only checks the tool, so no verdict on other layouts is needed.
     return _compare_in_drawn_layouts(control_plan, contrast_costs, paired_blocks)[0]
 
 
@@ -206,7 +207,7 @@ def _compare_across_layouts(
     paired_blocks: Sequence[PairedBlocks],
     drawn_comparisons: Sequence[Comparison],
 ) -> tuple[Comparison, ...]:
-    """Return comparisons across layouts in general, with claims about the drawn layouts."""
+    """Return comparisons across layouts in general, with verdicts in the drawn layouts."""
     layouts_of_blocks: list[list[int]] = [[] for _ in paired_blocks]
     for layouts, costs in zip(layouts_of_blocks, contrast_costs, strict=False):
         both_ran = costs.all_conditions.has_both(costs.contrast)
@@ -217,7 +218,7 @@ def _compare_across_layouts(
         paired_blocks, layouts_of_blocks, count=count, min_effect=min_effect, alpha=alpha
     )
     return tuple(
-        _with_claim_about_drawn_layouts(
+        _with_verdict_in_drawn_layouts(
             _comparison(
                 plan, costs, verdict, forecast=None, share_of_alpha=alpha / len(paired_blocks)
             ),
@@ -228,16 +229,18 @@ def _compare_across_layouts(
     )
 
 
-def _with_claim_about_drawn_layouts(
+def _with_verdict_in_drawn_layouts(
     comparison: Comparison, drawn: Comparison, lost_analyses: int
 ) -> Comparison:
-    """Add the claim about the drawn layouts to a comparison across layouts."""
-    claim = TheseLayouts(drawn.verdict, drawn.ratio, drawn.ratio_ci, drawn.scope, drawn.summary)
+    """Add the comparison ``drawn``, in the drawn layouts, to a comparison across layouts."""
+    in_drawn_layouts = TheseLayouts(
+        drawn.verdict, drawn.ratio, drawn.ratio_ci, drawn.scope, drawn.summary
+    )
     return replace(
         comparison,
         scope=SCOPE_ACROSS_LAYOUTS,
         summary=f"Across layouts: {comparison.summary}{lost_analyses_clause(lost_analyses)}",
-        in_these_layouts=claim,
+        in_these_layouts=in_drawn_layouts,
         # Ratios may differ between layouts, so no constant ratio is expected.
         ratio_is_constant=True,
         ratio_segments=(),
@@ -301,7 +304,7 @@ def _comparison(
         ),
         scope=scope_of(plan),
         summary="",
-        level=verdict.level,
+        significance_level=verdict.level,
         blocks_to_go=forecast,
         carry_over=_estimate_carry_over(plan, costs),
         slow_runs=_compare_slow_runs(plan, costs, verdict, share_of_alpha),
@@ -333,7 +336,7 @@ def _compare_slow_runs(
 ) -> SlowRuns:
     """Return the slow runs of a comparison, and test which condition has more slow runs.
 
-    The test has one threshold for both conditions. So it needs typical runs that do not differ.
+    The test has one threshold for both conditions, so both must have equal typical runs.
     """
     judgement, paired_blocks = plan.judgement, costs.paired_blocks
     margin = margin_of(judgement.min_effect)
@@ -341,9 +344,9 @@ def _compare_slow_runs(
     counts = slow_run_counts(paired_blocks.own_baseline, paired_blocks.candidate, margin)
     slow_runs = SlowRuns(
         factor=counts.factor,
-        baseline=counts.baseline,
-        candidate=counts.candidate,
-        runs=counts.runs,
+        baseline_count=counts.baseline,
+        candidate_count=counts.candidate,
+        run_count=counts.runs,
         unseen_share=unseen_share(counts.runs, judgement.alpha),
     )
     if verdict.verdict == "equivalent" or verdict.means_forbid_equivalence:
@@ -353,7 +356,9 @@ def _compare_slow_runs(
         role_by_side: dict[int, Literal["baseline", "candidate"]]
         role_by_side = {-1: "baseline", 1: "candidate"}
         role = role_by_side.get(test.side)
-        slow_runs = replace(slow_runs, more_often=role, e_value=test.e_value, level=test.level)
+        slow_runs = replace(
+            slow_runs, more_often=role, e_value=test.e_value, significance_level=test.level
+        )
     sentence = slow_runs_sentence(
         slow_runs,
         *_names_in_sentence(costs.contrast, baseline, candidate),
@@ -364,18 +369,20 @@ def _compare_slow_runs(
 
 
 def _describe_adjustment(
-    plan: Plan, costs: ContrastCosts, verdict: ComparisonVerdict, count: int
+    plan: Plan, costs: ContrastCosts, verdict: ComparisonVerdict, comparison_count: int
 ) -> Adjustment | None:
     """Return the effect of the adjustment by a covariate; ``None`` if no block was adjusted.
 
-    ``count`` is the number of comparisons that share alpha.
+    ``comparison_count`` is the number of comparisons that share alpha.
     """
     paired_blocks, min_effect = costs.paired_blocks, plan.judgement.min_effect
     fitted_adjustment = paired_blocks.engine.adjustment()
     if fitted_adjustment is None:
         return None
     covariate_index, adjusted_blocks, spread_ratio = fitted_adjustment
-    unadjusted = judge_unadjusted(paired_blocks, verdict, min_effect=min_effect, compared=count)
+    unadjusted = judge_unadjusted(
+        paired_blocks, verdict, min_effect=min_effect, compared=comparison_count
+    )
     adjustment = Adjustment(
         covariate=plan.adjust_by[covariate_index],
         blocks=adjusted_blocks,
@@ -391,7 +398,7 @@ def _describe_adjustment(
 
 
 def scope_of(plan: Plan) -> str:
-    """Return a phrase for the runs that the verdicts are about: processes, intervals or layouts."""
+    """Return a phrase for the runs to which verdicts generalise (rule 2)."""
     if any(
         condition.server is not None and condition.server.trial == "interval"
         for condition in plan.conditions
@@ -405,7 +412,7 @@ def scope_of(plan: Plan) -> str:
 def _estimate_carry_over(plan: Plan, costs: ContrastCosts) -> CarryOver | None:
     """Return the carry-over; ``None`` if it is unknown, or if washouts remove it."""
     all_costs = costs.all_conditions
-    # Functions alternate within a process, so no function runs right before another.
+    # Functions run in turns within one process, so no trial runs after another trial.
     if plan.rules.shares_processes or plan.measure.washout or np.isnan(all_costs.end_costs).any():
         return None
     return carry_over(

@@ -1,8 +1,9 @@
 """Classifies the iterations within trials, and compares conditions in the steady state.
 
 A trial may repeat its work and report the time of each iteration. The first iterations warm up; a
-steady state may follow. A comparison uses one number for each trial: the mean of its steady state.
-This number depends only on this trial, so the bets of the verdict stay fair
+steady state may follow. The *shape* of a trial is its class, such as ``warm-up``, with the stretches
+of iterations that have about the same mean. A comparison uses one number for each trial: the mean
+of its steady state. This number depends only on this trial, so the bets of the verdict stay fair
 (docs/explanation/modes.md).
 """
 
@@ -101,14 +102,15 @@ def iterations_in(samples: Iterable[Sample]) -> dict[str, list[Sample]]:
 
 
 def classify_iterations(
-    trials_by_condition: Mapping[int, Sequence[Trial]], unordered_metrics: Collection[str] = ()
+    trials_by_condition: Mapping[int, Sequence[Trial]],
+    metrics_without_time_order: Collection[str] = (),
 ) -> Classifications:
     """Classify the iterations of all analysed trials, given in the order in which they ran.
 
-    ``unordered_metrics`` are left out: their iterations are not a series in time.
+    ``metrics_without_time_order`` are left out, because they cannot show a warm-up.
     """
     classified = {
-        condition: _classify_by_metric(trials, unordered_metrics)
+        condition: _classify_by_metric(trials, metrics_without_time_order)
         for condition, trials in trials_by_condition.items()
     }
     return {condition: by_metric for condition, by_metric in classified.items() if by_metric}
@@ -188,12 +190,12 @@ def _steady_comparison(
 
 
 def _classify_by_metric(
-    trials: Sequence[Trial], unordered_metrics: Collection[str]
+    trials: Sequence[Trial], metrics_without_time_order: Collection[str]
 ) -> dict[str, ClassifiedCondition]:
     iterations = [iterations_in(trial.samples) if trial.samples else {} for trial in trials]
     conditions = {}
     for metric in dict.fromkeys(itertools.chain.from_iterable(iterations)):
-        if metric not in unordered_metrics:
+        if metric not in metrics_without_time_order:
             classified_trials = tuple(
                 _classify_costs(trial, by_metric.get(metric, []))
                 for trial, by_metric in zip(trials, iterations, strict=True)

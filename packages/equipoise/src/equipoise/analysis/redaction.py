@@ -83,7 +83,7 @@ def hide_variables(environment: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _hide_imported_variables(file_facts: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Replace values in an imported file: hyperfine records all variables of each command."""
+    """Replace the variables of each command, which files of hyperfine contain."""
     variables_by_command = file_facts.get(VARIABLES)
     if not isinstance(variables_by_command, Mapping):
         return {
@@ -142,6 +142,7 @@ def _replace_in_server(server: Server, replacer: Replacer) -> Server:
 def _names_to_replace(
     records: Sequence[RunRecord], replacements: TextReplacements
 ) -> Iterator[tuple[str, str]]:
+    """Yield the old and the new name of each condition whose name contains a hidden value."""
     for record in records:
         for condition in record.plan.conditions:
             name = _hide_in_name(condition, replacements)
@@ -161,6 +162,7 @@ def _hide_in_name(condition: Condition, replacements: TextReplacements) -> str:
 def _hide_in_record(
     record: RunRecord, replacements: TextReplacements, sizes: frozenset[str]
 ) -> RunRecord:
+    """Hide values in one record; levels of the factors ``sizes`` are numbers, and are shown."""
     segments = tuple(
         replace(segment, environment=hide_variables(segment.environment))
         for segment in record.segments
@@ -253,7 +255,7 @@ def hide_document_values(document: ResultDocument) -> ResultDocument:
     if environment != document.environment:
         document = replace(document, environment=environment)
     document = analysis_of(document).hide_in_document(document)
-    # The values of a document are already hidden if they equal their placeholders.
+    # A document that Equipoise wrote may already have placeholders as values.
     if all(value == text for (_, value), text in replacements.placeholders.items()):
         return document
     command_texts: dict[str, str] = {}

@@ -292,22 +292,22 @@ def _stopping_warnings(
     outcomes: Sequence[str] | None,
 ) -> Iterator[CampaignWarning]:
     verdicts = [comparison.verdict for comparison in comparisons]
-    answers: Sequence[str] = verdicts if outcomes is None else outcomes
+    results: Sequence[str] = verdicts if outcomes is None else outcomes
     measured_s = sum(map(block_seconds, blocks.values()))
     min_s = record.plan.stopping.min_seconds
-    if measured_s < min_s and record.segments and any(result != "undecided" for result in answers):
+    if measured_s < min_s and record.segments and any(result != "undecided" for result in results):
         yield CampaignWarning(
             "short_time",
             f"all blocks together took only {measured_s:.2g} s, and the verdict may be different "
             "at another time",
-            _longer_hint(record, len(blocks), measured_s),
+            _hint_to_measure_longer(record, len(blocks), measured_s),
         )
     near_verdict = None if outcomes is not None else _near_verdict(record, comparisons, len(blocks))
     if near_verdict is not None:
         yield CampaignWarning("verdict_near", *near_verdict)
 
 
-def _longer_hint(record: RunRecord, block_count: int, measured_s: float) -> str:
+def _hint_to_measure_longer(record: RunRecord, block_count: int, measured_s: float) -> str:
     plan, stopped_because = record.plan, record.stopped_because
     min_s = plan.stopping.min_seconds
     restart_hint = plan.rules.restart_hint

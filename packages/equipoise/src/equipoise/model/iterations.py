@@ -11,12 +11,12 @@ WorkloadClass = Literal["flat", "warm-up", "slowdown", "no steady state", "incon
 
 
 class Stretch(Struct, frozen=True):
-    """Iterations ``begin`` to ``end`` - 1 of a trial, counted from 0, on one level."""
+    """Iterations ``begin`` to ``end`` - 1 of a trial, counted from 0, with about the same mean."""
 
     begin: int
     end: int
-    level: float
-    """Mean of its values with extremes clipped, in the metric's unit."""
+    mean: float
+    """Mean of the iterations with extremes clipped, in the metric's unit."""
 
 
 class TrialIterations(Struct, frozen=True):

@@ -52,7 +52,7 @@ class ReferenceComparison(Struct, frozen=True):
     min_effect: float
     """Percentage up to which a change counts as no change."""
     alpha: float
-    level: float | None
+    significance_level: float | None
     """1 minus the coverage of each ``ratio_ci``."""
     between_sessions: float
     """Assumed difference between sessions in percent, in addition to their spread and drift."""

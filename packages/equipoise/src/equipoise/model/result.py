@@ -110,7 +110,7 @@ class VarianceByLevel(Struct, frozen=True):
     across_ci: Interval
     """Interval by Student's t over the units of the highest level, for a single analysis at the
     end. For a comparison over layouts, it is the interval of the verdict."""
-    level: float
+    significance_level: float
     """1 minus the coverage of each interval."""
     components: tuple[Component, ...]
     """Parts of the variance, the highest level first."""
@@ -182,10 +182,10 @@ class SlowRuns(Struct, frozen=True):
 
     factor: float
     """Multiple of the median that a slow run exceeds."""
-    baseline: int
+    baseline_count: int
     """Number of slow runs of the baseline."""
-    candidate: int
-    runs: int
+    candidate_count: int
+    run_count: int
     """Number of all runs of each condition."""
     unseen_share: float
     """1 - alpha^(1/runs): runs of a rarer kind may all be missed, with a chance above alpha."""
@@ -194,7 +194,7 @@ class SlowRuns(Struct, frozen=True):
     condition, or if the typical runs differ."""
     e_value: float | None = None
     """E-value of the test; null if the typical runs differ."""
-    level: float | None = None
+    significance_level: float | None = None
     """Significance level of the test, a fifth of the comparison's and in addition to it."""
     summary: str = ""
 
@@ -305,7 +305,7 @@ class Comparison(Struct, frozen=True):
     scope: str
     """Processes, layouts or hosts to which the verdict generalises (rule 2)."""
     summary: str
-    level: float
+    significance_level: float
     """1 minus the coverage of ``ratio_ci``: alpha, or less among several comparisons."""
     equivalence_ci: Interval
     """Interval that decides on ``equivalent``; each side alone has its error rate."""
@@ -351,7 +351,7 @@ class TypicalValue(Struct, frozen=True):
     """Median, in which trials that timed out count as worst."""
     median_ci: Interval
     """Confidence sequence of the median: for independent runs it is valid at any stop."""
-    level: float
+    significance_level: float
     """1 minus the coverage of ``median_ci``."""
     trials: int
     scope: str
@@ -406,7 +406,7 @@ class SampleComparison(Struct, frozen=True):
     """Interval for a single analysis of independent trials; whether they are is unknown."""
     unknown: str | None
     """Reason why there is no ratio, or no interval."""
-    level: float
+    significance_level: float
     """1 minus the nominal coverage of ``ratio_ci``."""
     baseline_trials: int
     candidate_trials: int
@@ -490,7 +490,7 @@ class RankedPair(Struct, frozen=True):
     ratio: float | None
     ratio_ci: Interval
     e_value: float
-    level: float
+    significance_level: float
     """1 minus the coverage of ``ratio_ci``."""
     verdict: Verdict
     blocks: int

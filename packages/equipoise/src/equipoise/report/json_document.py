@@ -47,7 +47,7 @@ class RatioWithLevel(Protocol):
         """Interval of the ratio."""
 
     @property
-    def level(self) -> float | None:
+    def significance_level(self) -> float | None:
         """Probability that the interval is wrong: 1 minus its coverage."""
 
 
@@ -272,7 +272,7 @@ def _contradictions(document: ResultDocument) -> Iterator[str]:
 def is_possible_ratio(part: RatioWithLevel) -> bool:
     """Return whether the ratio, the interval and the level of a part are possible."""
     is_ratio = part.ratio is None or 0.0 < part.ratio < math.inf
-    level = part.level
+    level = part.significance_level
     is_level = level is not None and 0.0 < level < 1.0
     return is_ratio and is_interval_of_ratios(part.ratio_ci) and is_level
 
@@ -282,7 +282,7 @@ def _contradictions_in_comparison(comparison: Comparison) -> Iterator[str]:
     if not 0.0 <= comparison.min_effect <= MAX_MIN_EFFECT:
         effect = f"a smallest effect of {comparison.min_effect:g} percent"
         yield f"{name} has {effect}, not of 0 to {MAX_MIN_EFFECT:g}"
-    if not (0.0 < comparison.alpha < 1.0 and 0.0 < comparison.level < 1.0):
+    if not (0.0 < comparison.alpha < 1.0 and 0.0 < comparison.significance_level < 1.0):
         yield f"{name} has no alpha between 0 and 1, or no such level"
     ratios = [comparison.ratio, comparison.mean_ratio]
     ratios += (answer.ratio for answer in comparison.answers)

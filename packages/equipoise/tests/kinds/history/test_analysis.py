@@ -79,9 +79,16 @@ def test_the_curve_has_each_selected_commit_over_the_baseline(
         assert low is not None
         assert high is not None
         assert low < 1.1 ** sum(step <= revision.place for step in (3, 9)) < high
-        assert revision.level is not None
+        assert revision.significance_level is not None
         assert revision.blocks > 0
-    assert sum(revision.level for revision in others if revision.level is not None) <= result.alpha
+    assert (
+        sum(
+            revision.significance_level
+            for revision in others
+            if revision.significance_level is not None
+        )
+        <= result.alpha
+    )
 
 
 def test_all_earlier_campaigns_count(nights: tuple[RunRecord, RunRecord]) -> None:

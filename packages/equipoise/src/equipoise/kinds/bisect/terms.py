@@ -100,7 +100,7 @@ class BisectGap(Struct, frozen=True):
     """Hash of the later commit."""
     ratio: float | None
     ratio_ci: Interval
-    level: float
+    significance_level: float
     """1 minus the coverage of ``ratio_ci``."""
     blocks: int
     """Number of blocks in which both commits ran."""
@@ -123,7 +123,7 @@ class UnconfirmedCommit(NamedCommit, frozen=True):
     ratio: float | None
     """Cost of the commit over the cost of ``parent``."""
     ratio_ci: Interval
-    level: float
+    significance_level: float
     """1 minus the coverage of ``ratio_ci``."""
     blocks: int
     """Number of blocks in which both commits ran."""
@@ -153,7 +153,7 @@ class Culprit(NamedCommit, frozen=True):
     ratio: float | None
     """Cost of the commit over the cost of ``parent``."""
     ratio_ci: Interval
-    level: float
+    significance_level: float
     """1 minus the coverage of ``ratio_ci``: less than alpha, because the search chose the pair."""
     e_value: float
     """Evidence that this commit makes a difference."""

@@ -285,7 +285,7 @@ def _fleet_comparison(
         minimum_misleads=False,
         scope=_scope_of_mean(plan, fleet),
         summary="",
-        level=level,
+        significance_level=level,
         ratio_is_constant=all(host.ratio_is_constant for host in claims.hosts),
         stratum=contrast.stratum,
         hosts=tuple(
@@ -299,7 +299,7 @@ def _fleet_comparison(
                     for name in HOST_FACTS
                     if name in member.host.environment
                 },
-                level=claim.bounds.level,
+                significance_level=claim.bounds.level,
                 weight=weight,
                 place=member.host.place,
             )

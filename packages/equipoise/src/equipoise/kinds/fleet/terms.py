@@ -109,7 +109,7 @@ class HostEffect(Struct, frozen=True):
     blocks: int
     environment: dict[str, Any]
     """Facts of the host that may explain why its result differs."""
-    level: float
+    significance_level: float
     """1 minus the coverage of ``ratio_ci``."""
     weight: float
     """Weight in the mean over the asked hosts."""

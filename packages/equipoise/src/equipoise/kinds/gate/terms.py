@@ -67,13 +67,13 @@ class GateRow(Struct, frozen=True):
     candidate_median: float | None
     ratio: float | None
     ratio_ci: Interval
-    level: float
+    significance_level: float
     """1 minus the coverage of ``ratio_ci``."""
     blocks: int
     outcome: GateOutcome
     summary: str
     equivalence_ci: Interval
-    """Interval that decides the outcome. Each end is wrong with a chance of at most ``level``."""
+    """Interval that decides the outcome. Each end has the error rate ``significance_level``."""
     equivalence_level: float
     """1 minus the coverage of ``equivalence_ci``."""
 

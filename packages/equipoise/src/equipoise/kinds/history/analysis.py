@@ -128,7 +128,7 @@ def _curve_revisions(terms: HistoryPlan, state: HistoryState) -> Iterator[Histor
             status=status,
             ratio=point.ratio,
             ratio_ci=point.ratio_ci,
-            level=point.level,
+            significance_level=point.level,
             blocks=point.blocks,
             era=point.era,
         )
@@ -153,7 +153,7 @@ def _history_change(
         is_merge=later_commit.is_merge,
         ratio=pair.ratio,
         ratio_ci=pair.ratio_ci,
-        level=pair.level,
+        significance_level=pair.significance_level,
         e_value=pair.e_value,
         threshold=change.threshold,
         pair=pair.pair,

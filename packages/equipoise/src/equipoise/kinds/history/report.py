@@ -214,7 +214,11 @@ def _sentence_on_latest(result: HistoryResult) -> Iterator[str]:
     estimate, interval = estimate_and_interval(latest.ratio, latest.ratio_ci)
     is_last = latest.commit == result.latest.commit
     name = result.latest.label if is_last else short_name(latest.commit)
-    coverage = "" if latest.level is None else f"{percentage(1.0 - latest.level)} interval "
+    coverage = (
+        ""
+        if latest.significance_level is None
+        else f"{percentage(1.0 - latest.significance_level)} interval "
+    )
     blocks = counted(latest.blocks, "block")
     yield f"{name} against {result.baseline.label}: {estimate} ({coverage}{interval}; {blocks})."
 
@@ -245,7 +249,7 @@ def _change_claim(document: HistoryDocument, result: HistoryResult, change: Hist
         text=change.summary,
         subject=f"{metric_name(result.metric)} of {until} against {after}",
         estimate=estimate,
-        interval=f"{percentage(1.0 - change.level)} interval {interval_text}",
+        interval=f"{percentage(1.0 - change.significance_level)} interval {interval_text}",
         strip=strip_of(change.ratio, change.ratio_ci, result.metric, result.min_effect),
         remarks=tuple(_change_remarks(change)),
         certainty=tuple(certainty),
@@ -593,7 +597,9 @@ def _contradictions(result: HistoryResult) -> Iterator[str]:
     indices = [revision.place for revision in result.revisions]
     if indices and (indices[0] != 0 or indices != sorted(set(indices))):
         yield "the commits of a history do not begin with the baseline, or are not in order"
-    revisions = (revision for revision in result.revisions if revision.level is not None)
+    revisions = (
+        revision for revision in result.revisions if revision.significance_level is not None
+    )
     estimates: list[HistoryChange | HistoryPair | HistoryRevision]
     estimates = [*result.changes, *result.pairs, *revisions]
     if not all(map(is_possible_ratio, estimates)):

@@ -94,7 +94,7 @@ class HistoryRevision(NamedCommit, frozen=True):
     ratio: float | None
     """1 for the baseline; null if the commit never ran together with the baseline."""
     ratio_ci: Interval
-    level: float | None
+    significance_level: float | None
     """1 minus the coverage of ``ratio_ci``. The levels of all commits add up to alpha, so all
     intervals hold together."""
     blocks: int
@@ -124,7 +124,7 @@ class HistoryChange(ShortTexts, frozen=True):
     """Whether ``until`` is a merge."""
     ratio: float | None
     ratio_ci: Interval
-    level: float
+    significance_level: float
     """1 minus the coverage of ``ratio_ci``; less than alpha, because the pair was selected."""
     e_value: float
     """Evidence for the change when it was named."""
@@ -154,7 +154,7 @@ class HistoryPair(Struct, frozen=True):
     ratio: float | None
     """Cost of the later commit over the earlier commit's cost; null if the ratio is not finite."""
     ratio_ci: Interval
-    level: float
+    significance_level: float
     """1 minus the coverage of ``ratio_ci``: alpha/(t(t + 1)) for pair number t. All intervals hold
     together."""
     e_value: float

@@ -274,7 +274,7 @@ def _claim(comparison: Comparison, document: ResultDocument) -> Claim:
         text=comparison.summary,
         subject=f"{quantity} of {comparison.candidate} against {comparison.baseline}",
         estimate=estimate,
-        interval=with_coverage(interval, comparison.level, comparison.alpha),
+        interval=with_coverage(interval, comparison.significance_level, comparison.alpha),
         strip=strip_of(shown.ratio, shown.ratio_ci, shown.metric, shown.min_effect),
         cause_sentence=cause_sentence(document, comparison),
         certainty=tuple(_terminal_certainty(shown, document)),
@@ -300,7 +300,7 @@ def _terminal_certainty(comparison: Comparison, document: ResultDocument) -> Ite
     in_layouts = comparison.in_these_layouts
     if in_layouts is not None:
         estimate, bounds = estimate_and_interval(in_layouts.ratio, in_layouts.ratio_ci)
-        interval = with_coverage(bounds, comparison.level, comparison.alpha)
+        interval = with_coverage(bounds, comparison.significance_level, comparison.alpha)
         yield f"in these layouts alone: {in_layouts.verdict}, {estimate}, {interval}"
     if sentence := _fast_and_slow_runs(comparison):
         yield sentence
@@ -357,7 +357,10 @@ def _e_value_note(comparison: Comparison) -> str:
     When the e-value reaches 1/level, the interval excludes the ratio 1 permanently. The e-value may
     fall later.
     """
-    if not excludes_one(comparison.ratio_ci) or comparison.e_value * comparison.level >= 1.0:
+    if (
+        not excludes_one(comparison.ratio_ci)
+        or comparison.e_value * comparison.significance_level >= 1.0
+    ):
         return ""
     return " after the last block (the interval keeps what an earlier block excluded)"
 
@@ -453,7 +456,7 @@ def sample_effect(comparison: SampleComparison, unknown: str, missing: str) -> t
 
 
 def _ordinary_interval(comparison: SampleComparison) -> str:
-    return f"ordinary {percentage(1.0 - comparison.level)} interval"
+    return f"ordinary {percentage(1.0 - comparison.significance_level)} interval"
 
 
 def ranking_of_all(document: ResultDocument) -> Ranking | None:

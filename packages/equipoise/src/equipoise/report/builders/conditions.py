@@ -197,7 +197,7 @@ def equivalence_text(comparison: Comparison) -> str:
     has_decided = comparison.verdict == "equivalent" or comparison.means_forbid_equivalence
     if not has_decided or interval == comparison.ratio_ci:
         return ""
-    shared_alpha = comparison.alpha * level / comparison.level
+    shared_alpha = comparison.alpha * level / comparison.significance_level
     text = interval_text(interval, "still unlimited")
     return with_coverage(text, level, shared_alpha, "equivalence interval")
 

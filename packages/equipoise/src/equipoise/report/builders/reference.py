@@ -113,7 +113,7 @@ def _reference_cells(row: ReferenceRow) -> Mapping[str, Cell]:
 
 
 def _explanations(reference: ReferenceComparison) -> Iterator[str]:
-    if reference.level is not None:
+    if reference.significance_level is not None:
         yield (
             "Each ratio is the cost here over the cost there. Of the rows called changed, at most "
             f"{percentage(reference.alpha)} are expected to be unchanged. The intervals hold at "

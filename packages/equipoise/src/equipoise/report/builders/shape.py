@@ -230,7 +230,8 @@ def steady_sentence(steady: SteadyComparison) -> str:
         return steady.summary
     estimate, ends = estimate_and_interval(comparison.ratio, comparison.ratio_ci)
     change = "" if comparison.ratio is None else f"{estimate}, "
-    return f"{steady.summary} {change}{with_coverage(ends, comparison.level, comparison.alpha)}."
+    interval = with_coverage(ends, comparison.significance_level, comparison.alpha)
+    return f"{steady.summary} {change}{interval}."
 
 
 class VarianceRow(Struct, frozen=True):
