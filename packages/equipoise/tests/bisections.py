@@ -85,7 +85,7 @@ def bisect_result(text: str = "", verdict: BisectVerdict = "culprit") -> BisectR
     if verdict != "culprit":
         candidates[CULPRIT - 1] = replace(candidates[CULPRIT - 1], status="left")
     result = BisectResult(
-        good=replace(GOOD, asked=f"v1.0{text}"),
+        good=replace(GOOD, typed_name=f"v1.0{text}"),
         bad=BAD,
         verdict=verdict,
         culprits=(culprit_of(CULPRIT, text),) if verdict == "culprit" else (),

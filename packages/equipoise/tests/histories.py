@@ -182,7 +182,7 @@ def series_of(text: str = "") -> ImportedSeries:
 def history_result(text: str = "") -> HistoryResult:
     """A history of three nights: two changes are confirmed, a third one is a range."""
     result = HistoryResult(
-        baseline=replace(BASELINE, asked=f"v1.0{text}"),
+        baseline=replace(BASELINE, typed_name=f"v1.0{text}"),
         latest=LATEST,
         revisions=tuple(
             revision(place, text)

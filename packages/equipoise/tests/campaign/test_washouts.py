@@ -165,13 +165,13 @@ def test_chosen_washouts_are_in_every_block_and_all_conditions_count(tmp_path: P
 def test_the_washout_of_a_block_is_one_of_its_conditions_and_a_coin() -> None:
     plan = plan_of("a", "b", "c")
     drawn = [
-        draw_block(plan, "measured", block, (0, 2), washouts=True).washout
+        draw_block(plan, "measured", block, (0, 2), washouts=True).washout_condition
         for block in range(1, 1001)
     ]
     assert set(drawn) == {0, 2}
     # Three standard errors of a thousand throws of a fair coin.
     assert abs(sum(washout == 0 for washout in drawn) - 500) < 48
-    assert draw_block(plan, "measured", 1).washout is None
+    assert draw_block(plan, "measured", 1).washout_condition is None
 
 
 def test_campaigns_that_a_restart_would_break_only_warn() -> None:

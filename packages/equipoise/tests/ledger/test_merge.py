@@ -337,7 +337,7 @@ def test_a_merged_run_that_claims_a_place_of_a_fleet_changes_no_result(
         assert merge(into, other, None).new == 2
         assert {run: result_bytes(into, run) for run in before} == before
         assert into.runs()[: len(listed)] == listed
-        assert [run.whole for run in into.runs()[len(listed) :]] == [None, None]
+        assert [run.fleet for run in into.runs()[len(listed) :]] == [None, None]
 
 
 def test_a_merged_run_of_the_same_id_takes_no_explanation_away(

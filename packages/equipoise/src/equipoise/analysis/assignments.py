@@ -122,7 +122,7 @@ def _read_word(line: str, start: int, end: int) -> tuple[Word, list[tuple[int, i
 
 
 def _closing_index(line: str, start: int, end: int, closing: str) -> int:
-    """Return the index of the closing sign of the sign before ``start``; ``end`` if it is absent."""
+    """Return the index of the sign that closes the sign before ``start``; without it, ``end``."""
     opening = {")": "(", "}": "{"}.get(closing)
     depth = 1
     for token in _QUOTED_OR_CHARACTER.finditer(line, start, end):

@@ -1,9 +1,9 @@
 """Classifies the iterations within trials, and compares conditions in the steady state.
 
 A trial may repeat its work and report the time of each iteration. The first iterations warm up; a
-steady state may follow. The *shape* of a trial is its class, such as ``warm-up``, with the stretches
-of iterations that have about the same mean. A comparison uses one number for each trial: the mean
-of its steady state. This number depends only on this trial, so the bets of the verdict stay fair
+steady state may follow. The *shape* of a trial has its class, such as ``warm-up``, and stretches of
+about equal means. A comparison uses one number for each trial: the mean of its steady state.
+This number depends only on this trial, so the bets of the verdict stay fair
 (docs/explanation/modes.md).
 """
 

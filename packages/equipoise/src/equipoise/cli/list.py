@@ -127,7 +127,7 @@ def _campaign_list(ledger_path: Path, *, all_runs: bool) -> tuple[Document, list
             run
             for run in ledger.runs()
             # A campaign on several hosts has one line.
-            if all_runs or (run.study != CERTIFICATE_STUDY and run.whole is None)
+            if all_runs or (run.study != CERTIFICATE_STUDY and run.fleet is None)
         ]
     return runs_document(runs), [
         {
@@ -138,7 +138,7 @@ def _campaign_list(ledger_path: Path, *, all_runs: bool) -> tuple[Document, list
             "trials": run.trials,
             "stopped_because": run.stopped_because,
             "host": run.host,
-            "part_of": run.whole,
+            "part_of": run.fleet,
             "hosts": run.hosts,
         }
         for run in runs

@@ -64,9 +64,9 @@ def other_campaigns_of(record: RunRecord, ledger: Ledger) -> list[RunSummary]:
     """
     own_ids = {record.id}
     if record.plan.membership is not None:
-        own_ids.add(ledger.id_of(record.plan.membership.whole) or record.id)
+        own_ids.add(ledger.id_of(record.plan.membership.fleet_identity) or record.id)
     runs = ledger.runs_with_same_commands(record.plan)
-    return [run for run in runs if run.id not in own_ids and run.whole is None]
+    return [run for run in runs if run.id not in own_ids and run.fleet is None]
 
 
 def result_of_records(records: Sequence[RunRecord], output: OutputOptions) -> ResultDocument:

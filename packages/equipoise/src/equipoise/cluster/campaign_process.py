@@ -189,7 +189,10 @@ def check_plan(plan: Plan, order: Order) -> None:
     """Raise `UnusableInput` if a plan is for another host, or cannot be measured on a cluster."""
     member = plan.membership
     # `whole` is the identity of the fleet's run, and `place` the index of the host in the fleet.
-    if member is None or (member.whole, member.place) != (order.fleet, order.host_index):
+    if member is None or (member.fleet_identity, member.host_index) != (
+        order.fleet,
+        order.host_index,
+    ):
         raise version_mismatch("the order has a plan for another host of the fleet")
     if plan.terms is not None:
         raise UnusableInput(

@@ -1,9 +1,9 @@
 """Names of runs, such as ``20261120-113005-4f2a``, and the search for a run by a reference.
 
-Each run has an identity: 16 bytes, the same in every ledger with the run. The name of a run is
-usually its id. If two runs have the same id, their names also have the first digits of the
-identities: ``20261120-113005-4f2a-81c0``. Runs are sorted by start, then by identity. ``rows.py``
-explains the older words in tables and columns.
+Each run has an identity: 16 bytes, the same in every ledger that has the run, on every host. The
+name of a run is usually its id. If two runs have the same id, their names also have the first
+digits of the identities: ``20261120-113005-4f2a-81c0``. Runs are sorted by start, then by identity.
+``rows.py`` explains the older words in tables and columns.
 """
 
 from __future__ import annotations
@@ -68,9 +68,9 @@ def find_run(connection: sqlite3.Connection, path: Path, reference: str) -> int:
     Parameters
     ----------
     reference
-        The name of a run, the unique beginning of a name, an identity, or ``last``. ``last`` is the
-        latest run. It skips runs that start in the future, failed before the end of the first
-        block, or belong to a host of a fleet, unless there are no other runs.
+        The name of a run, the unique beginning of a name, an identity, or ``last``: the latest run.
+        Runs that start in the future, failed in the first block, or belong to a host of a fleet are
+        skipped, unless the ledger has no other runs.
     """
     if reference == LAST:
         return _latest_run(connection, path)

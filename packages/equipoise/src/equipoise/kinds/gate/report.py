@@ -64,7 +64,7 @@ class GateReport(ReportKind):
         if gate is None:
             return None
         return (
-            f"Is {gate.candidate.asked} slower than {gate.baseline.asked}, by more than "
+            f"Is {gate.candidate.typed_name} slower than {gate.baseline.typed_name}, by more than "
             f"{gate.min_effect:g} %?"
         )
 

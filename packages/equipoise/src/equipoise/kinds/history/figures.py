@@ -92,7 +92,7 @@ def history_chart(result: HistoryResult) -> alt.LayerChart:
     x = count_axis("place", -0.5, end_of_axis(marks, last_x), "commits after the baseline")
     metric = metric_name(result.metric)
     y_axis = _with_space_above(axis, stretch_for_lanes(marks))
-    y = y_axis.channel(alt.Y, f"{metric} against {result.baseline.asked}")
+    y = y_axis.channel(alt.Y, f"{metric} against {result.baseline.typed_name}")
     drawn_legends = list(dict.fromkeys(mark["kind"] for mark in marks))
     legend_up, _ = _change_legends(result)
     color, shape = color_and_shape(
@@ -146,9 +146,10 @@ def history_chart(result: HistoryResult) -> alt.LayerChart:
         ),
     ]
     subject = f"{counted(len(curve_rows) - 1, 'commit')} against {result.baseline.label}"
+    metric_title = f"{metric[:1].upper()}{metric[1:]}"
     return frame(
         layers,
-        title=f"{metric[:1].upper()}{metric[1:]} over the commits since {result.baseline.asked}",
+        title=f"{metric_title} over the commits since {result.baseline.typed_name}",
         notes=list(_notes(result, axis, marks, suspicions)),
         description=f"Ratio of the {metric} of {subject}, with intervals. {result.summary}",
         height=HEIGHT,

@@ -116,7 +116,7 @@ class HistoryReport(ReportKind):
     def question(self, document: HistoryDocument) -> str:
         """Return the question of a history."""
         metric = metric_name(document.primary_metric)
-        return f"What changed the {metric} since {document.history.baseline.asked}?"
+        return f"What changed the {metric} since {document.history.baseline.typed_name}?"
 
     def document(self, report: CampaignReport) -> Document:
         """Build the document of a history."""

@@ -77,11 +77,11 @@ def runs_table(runs: Sequence[RunSummary]) -> Table:
     # The campaigns of single hosts, by the id of the run on all hosts.
     members: dict[str, list[RunSummary]] = defaultdict(list)
     for run in runs:
-        if run.whole is not None:
-            members[run.whole].append(run)
+        if run.fleet is not None:
+            members[run.fleet].append(run)
     has_hosts = len({run.host for run in runs}) > 1 or any(run.hosts is not None for run in runs)
     rows: list[Mapping[str, Cell]] = []
-    for run in (run for run in runs if run.whole is None):
+    for run in (run for run in runs if run.fleet is None):
         rows.append(_run_cells(run, has_hosts=has_hosts))
         rows += (_run_cells(member, has_hosts=has_hosts) for member in members[run.id])
     return Table(*columns_and_rows(rows))
@@ -92,7 +92,7 @@ def _run_cells(run: RunSummary, *, has_hosts: bool) -> Mapping[str, Cell]:
     if run.hosts is not None:
         host = counted(run.hosts, "host")
     return {
-        "run:id": run.id if run.whole is None else f"  {run.id}",
+        "run:id": run.id if run.fleet is None else f"  {run.id}",
         "started:id": local_time(run.started_at)[: len("2026-03-01 10:15")],
         **({"host:name": host} if has_hosts else {}),
         "trials:number": str(run.trials),
