@@ -319,7 +319,7 @@ class ScriptedFleet:
         record = self.ledger.read_run()
         assert isinstance(record.plan.terms, FleetPlan)
         places = {
-            member.plan.membership.place: member
+            member.plan.membership.host_index: member
             for member in record.members
             if member.plan.membership
         }

@@ -27,11 +27,11 @@ class LargeTrials:
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self.typed_name: list[int] = []
+        self.asked: list[int] = []
 
     def slice(self, max_trials: int) -> tuple[bytes, bool]:
         """The first trials, at most so many."""
-        self.typed_name.append(max_trials)
+        self.asked.append(max_trials)
         count = min(max_trials, 50)
         return bytes(self.size * count), count < 50
 

@@ -16,7 +16,8 @@ const LEAF_PREFIX: &str = "equipoise-";
 /// Number of hexadecimal digits of a campaign's identity.
 pub const IDENTITY_DIGITS: usize = 16;
 
-/// Maximum number of attempts to create a leaf; another launcher may remove an unlocked leaf.
+/// Maximum number of attempts to create a leaf. An attempt fails if another launcher removes the
+/// leaf before it is locked.
 const MAX_ATTEMPTS: u32 = 3;
 
 /// A leaf: a cgroup directly below the launcher's own cgroup, removed when dropped.
@@ -51,8 +52,8 @@ impl Leaf {
     }
 
     fn create(parent: PathBuf, identity: String, number: u32) -> Result<Self, String> {
-        let process = std::process::id();
-        let folder = parent.join(format!("{LEAF_PREFIX}{identity}-{process}-{number}"));
+        let pid = std::process::id();
+        let folder = parent.join(format!("{LEAF_PREFIX}{identity}-{pid}-{number}"));
         for _ in 0..MAX_ATTEMPTS {
             fs::create_dir(&folder).map_err(|error| {
                 format!("cannot make a cgroup in {}: {error}", parent.display())
@@ -211,8 +212,8 @@ fn is_leaf_name(name: &str) -> bool {
         return false;
     };
     let parts: Vec<&str> = rest.split('-').collect();
-    matches!(parts[..], [identity, process, number]
-        if is_identity(identity) && is_number(process) && is_number(number))
+    matches!(parts[..], [identity, pid, number]
+        if is_identity(identity) && is_number(pid) && is_number(number))
 }
 
 fn is_abandoned(folder: &Path) -> bool {

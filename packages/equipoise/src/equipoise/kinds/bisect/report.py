@@ -92,7 +92,7 @@ class BisectReport(ReportKind):
         """Return the question of a bisection; ``None`` before its first block."""
         if not document.results:
             return None
-        good, bad = document.results[0].good.typed_name, document.results[0].bad.asked
+        good, bad = document.results[0].good.typed_name, document.results[0].bad.typed_name
         if document.bisects:
             return f"Which commits from {good} to {bad} changed which benchmarks?"
         metric = metric_name(document.primary_metric)

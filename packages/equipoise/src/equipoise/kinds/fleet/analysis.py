@@ -114,7 +114,9 @@ def members_of(record: RunRecord) -> tuple[Member, ...]:
     """Return the asked hosts of a coordinator's run, in the order of the plan."""
     fleet = _fleet_plan(record)
     run_at_position = {
-        run.plan.membership.place: run for run in record.members if run.plan.membership is not None
+        run.plan.membership.host_index: run
+        for run in record.members
+        if run.plan.membership is not None
     }
     names = distinct_names([host.name for host in fleet.hosts])
     # After the coordinator's last session, a host without a block counts as lost.
