@@ -108,8 +108,7 @@ def private_folder(name: str) -> Path:
 def _state_home() -> Path:
     """Return the folder in which programs of this user keep their state.
 
-    With ``sudo``, ``HOME`` may be the folder of another user. Then the home folder of the account is
-    used.
+    With ``sudo``, ``HOME`` may be another user's folder. Then the account's home folder is used.
     """
     state_home = os.environ.get("XDG_STATE_HOME", "")
     if os.path.isabs(state_home) and not _belongs_to_another_user(state_home):
