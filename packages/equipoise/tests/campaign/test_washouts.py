@@ -37,7 +37,7 @@ def test_carry_over_alone_ends_without_a_difference(tmp_path: Path) -> None:
     (comparison,) = document.comparisons
     check = comparison.carry_over_check
     assert check is not None
-    assert check.continued_with_washouts
+    assert check.added_washouts
     assert check.verdict == "faster"
     assert check.explainable_part == "all"
     low, high = check.carry_over_ci
@@ -80,7 +80,7 @@ def test_a_true_difference_with_carry_over_is_found_by_the_washouts(tmp_path: Pa
     check = comparison.carry_over_check
     assert check is not None
     assert check.verdict == "faster"
-    if check.continued_with_washouts:
+    if check.added_washouts:
         assert comparison.verdict == "slower"
     else:
         assert check.explainable_part != "nothing"
@@ -130,7 +130,7 @@ def test_a_budget_that_ends_before_the_washouts_gives_a_warning(tmp_path: Path) 
     resumed = analyse_campaign(stage.ledger.read_run(run_id))
     check = resumed.comparisons[0].carry_over_check
     assert check is not None
-    assert check.continued_with_washouts
+    assert check.added_washouts
 
 
 def test_only_the_suspected_comparison_continues(tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_only_the_suspected_comparison_continues(tmp_path: Path) -> None:
     assert by_name["c"].verdict == "slower"
     check = by_name["b"].carry_over_check
     assert check is not None
-    assert check.continued_with_washouts
+    assert check.added_washouts
     assert by_name["b"].verdict not in ("faster", "slower", "mixed")
     assert {trial.condition for trial in record.trials if trial.washout} == {0, 1}
     rows = [row for row in document.trials if row.condition == "c" and row.phase == "measured"]

@@ -16,8 +16,7 @@ const LEAF_PREFIX: &str = "equipoise-";
 /// Number of hexadecimal digits of a campaign's identity.
 pub const IDENTITY_DIGITS: usize = 16;
 
-/// Maximum number of attempts to create a leaf. An attempt fails if another launcher removes the
-/// leaf before it is locked.
+/// Maximum number of attempts to create a leaf; another launcher may remove an unlocked leaf.
 const MAX_ATTEMPTS: u32 = 3;
 
 /// A leaf: a cgroup directly below the launcher's own cgroup, removed when dropped.

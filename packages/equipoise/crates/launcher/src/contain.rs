@@ -113,8 +113,7 @@ pub fn sweep(trial: libc::pid_t, leaf: Option<&Leaf>) -> SweepResult {
     }
 }
 
-/// Reaps every child that has ended, and counts the killed children; returns whether a child still
-/// runs.
+/// Reaps ended children, and counts the killed children; returns whether a child still runs.
 fn reap_ended(killed: &mut u32) -> bool {
     loop {
         match child::wait_for_any(libc::WNOHANG) {

@@ -1,7 +1,5 @@
-//! Starts a program without a shell, and without an allocation between clone and exec.
-//!
-//! The launcher stays on one CPU while it starts a trial, so the child begins on a CPU that is
-//! awake. Just before its exec, the child gets all CPUs of the trial.
+//! Starts a program without a shell, and without an allocation between clone and exec. The child
+//! begins on the launcher's one CPU, which is awake. Just before its exec, it gets its own CPUs.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::io;
@@ -26,8 +24,7 @@ pub struct Streams {
     pub error: OwnedFd,
 }
 
-/// A program to start, in the format that the kernel reads. It is prepared before the clock is
-/// read.
+/// A program to start, in the format that the kernel reads; prepared before the start.
 pub struct Program<'a> {
     file: &'a CStr,
     arguments: Vec<*const c_char>,
@@ -219,14 +216,12 @@ impl<'a> Program<'a> {
 extern "C" fn run_child(argument: *mut c_void) -> libc::c_int {
     // SAFETY: `argument` is the Program that `start` passed and keeps.
     let program = unsafe { &*argument.cast::<Program<'_>>() };
-    let unusable_resource = program.become_program();
+    let unusable = program.become_program();
     let errno = io::Error::last_os_error().raw_os_error();
     let outcome = &program.outcome;
     let errno = errno.unwrap_or(libc::EINVAL);
     outcome.errno.store(errno, Ordering::Relaxed);
-    let index = RESOURCES
-        .iter()
-        .position(|known| *known == unusable_resource);
+    let index = RESOURCES.iter().position(|known| *known == unusable);
     let number = index.unwrap_or(RESOURCES.len() - 1) + 1;
     outcome.failed_resource.store(number, Ordering::Relaxed);
     // SAFETY: ends the child at once, without running any function of the parent.

@@ -235,9 +235,8 @@ impl TrialRunner {
         request: &Request,
         client: RawFd,
     ) -> io::Result<(Ending, u64)> {
-        let deadline = started
-            .start_ns
-            .saturating_add(nanoseconds(request.timeout_s));
+        let timeout_ns = nanoseconds(request.timeout_s);
+        let deadline = started.start_ns.saturating_add(timeout_ns);
         let mut next_upkeep = started.start_ns + UPKEEP_NS;
         loop {
             let mut watched = [
@@ -296,8 +295,7 @@ impl TrialRunner {
         }
     }
 
-    /// Reports whether memory ran out. `before` is the number of out-of-memory kills before the
-    /// trial.
+    /// Reports whether memory ran out. `before` has the kills for this reason before the trial.
     fn report_out_of_memory(&self, before: Option<Result<u64, String>>, report: &mut Report) {
         if report.signal != Some(libc::SIGKILL) || report.timed_out {
             report.out_of_memory = Some(false);

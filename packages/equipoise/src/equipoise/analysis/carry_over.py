@@ -1,8 +1,7 @@
 """Checks whether carry-over, the effect of a trial on the next trial, could explain a difference.
 
-Each campaign starts without washouts. A check fits difference and carry-over in these blocks. If
-carry-over could explain the whole difference, the campaign may continue with washouts. Then only
-the blocks with washouts decide.
+A check uses the blocks without washouts. If carry-over could explain a whole difference, the
+campaign may continue with washouts. Then only the blocks with washouts decide.
 """
 
 from __future__ import annotations
@@ -56,9 +55,9 @@ def with_carry_over_checks(
     verdicts = _verdicts_without_washouts(plan, blocks_without) if washout_conditions else {}
     checked = []
     for contrast, comparison in zip(plan.contrasts, comparisons, strict=True):
-        continued_with_washouts = set(contrast.pair) <= washout_conditions
+        added_washouts = set(contrast.pair) <= washout_conditions
         verdict, ratio = comparison.verdict, comparison.ratio
-        if continued_with_washouts:
+        if added_washouts:
             verdict, ratio = verdicts[contrast.pair]
         fitted = trials.fit(contrast) if verdict in DIFFERENCE_VERDICTS else None
         if fitted is not None:
@@ -67,15 +66,9 @@ def with_carry_over_checks(
                 for block in blocks_without.values()
             )
             check = _carry_over_check(
-                fitted,
-                comparison,
-                verdict,
-                ratio,
-                block_count,
-                continued_with_washouts=continued_with_washouts,
+                fitted, comparison, verdict, ratio, block_count, added_washouts=added_washouts
             )
             comparison = replace(comparison, carry_over_check=check)
-        # ``carry_over`` would mix blocks with and without washouts.
         checked.append(replace(comparison, carry_over=None) if washout_conditions else comparison)
     return tuple(checked)
 
@@ -101,7 +94,7 @@ def _carry_over_check(
     ratio: float | None,
     block_count: int,
     *,
-    continued_with_washouts: bool,
+    added_washouts: bool,
 ) -> CarryOverCheck:
     """Return the check; ``verdict`` and ``ratio`` are from the blocks without washouts."""
     side = 1.0 if ratio is None or ratio > 1.0 else -1.0
@@ -112,7 +105,7 @@ def _carry_over_check(
         ratio=math.exp(fitted.difference),
         ratio_ci=fitted.ratio_ci,
         blocks=block_count,
-        continued_with_washouts=continued_with_washouts,
+        added_washouts=added_washouts,
         verdict=verdict,
         ratio_without_washouts=ratio,
         summary="",
@@ -122,11 +115,10 @@ def _carry_over_check(
 
 def _check_sentence(check: CarryOverCheck, comparison: Comparison) -> str:
     baseline, candidate = comparison.baseline, comparison.candidate
-    effect = carry_over_clause(
-        comparison, _times_with_interval(check.carry_over, check.carry_over_ci)
-    )
+    factor = _times_with_interval(check.carry_over, check.carry_over_ci)
+    effect = carry_over_clause(comparison, factor)
     carry_over = "carry-over, the effect of a trial on the next one,"
-    if check.continued_with_washouts:
+    if check.added_washouts:
         ratio = check.ratio_without_washouts
         size = "" if ratio is None else f" ({signed_change(ratio)})"
         return (

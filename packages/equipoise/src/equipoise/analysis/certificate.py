@@ -79,16 +79,15 @@ def certify(
 
 
 def _plan(options: CertifyOptions, *, is_equal: bool) -> Plan:
-    """Return the plan of a campaign of equal programs, or of an injected campaign."""
     program = find_program("equipoise-workload", native_programs(), own_environment())
     factor = 1.0 if is_equal else 1.0 + options.injected_percent / 100.0
     second_work = round(options.work * factor)
-    work_by_name = {"spin": options.work, "spin again" if is_equal else "spin more": second_work}
+    works = {"spin": options.work, "spin again" if is_equal else "spin more": second_work}
     return Plan(
         study=CERTIFICATE_STUDY,
         conditions=tuple(
-            Condition(name, (program, "spin", "--work", str(work)))
-            for name, work in work_by_name.items()
+            Condition(name, (program, "spin", "--work", str(steps)))
+            for name, steps in works.items()
         ),
         measure=Measure(working_folder="/"),
         stopping=Stopping(

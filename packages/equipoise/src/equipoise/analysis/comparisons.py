@@ -140,10 +140,7 @@ def control_comparison(plan: Plan, blocks: Blocks) -> Comparison | None:
 
 
 def costs_of_contrasts(plan: Plan, blocks: Blocks, metric: str) -> list[ContrastCosts]:
-    """Return the costs of every candidate and its baseline on one metric.
-
-    Raise `UnusableInput` if a trial lacks the metric.
-    """
+    """Return the costs of each contrast; raise `UnusableInput` if a trial lacks the metric."""
     all_costs = block_costs(plan, blocks, metric)
     resolution = resolution_of(blocks, metric)
     return [
@@ -233,14 +230,12 @@ def _with_verdict_in_drawn_layouts(
     comparison: Comparison, drawn: Comparison, lost_analyses: int
 ) -> Comparison:
     """Add the comparison ``drawn``, in the drawn layouts, to a comparison across layouts."""
-    in_drawn_layouts = TheseLayouts(
-        drawn.verdict, drawn.ratio, drawn.ratio_ci, drawn.scope, drawn.summary
-    )
+    inner = TheseLayouts(drawn.verdict, drawn.ratio, drawn.ratio_ci, drawn.scope, drawn.summary)
     return replace(
         comparison,
         scope=SCOPE_ACROSS_LAYOUTS,
         summary=f"Across layouts: {comparison.summary}{lost_analyses_clause(lost_analyses)}",
-        in_these_layouts=in_drawn_layouts,
+        in_these_layouts=inner,
         # Ratios may differ between layouts, so no constant ratio is expected.
         ratio_is_constant=True,
         ratio_segments=(),
@@ -369,20 +364,18 @@ def _compare_slow_runs(
 
 
 def _describe_adjustment(
-    plan: Plan, costs: ContrastCosts, verdict: ComparisonVerdict, comparison_count: int
+    plan: Plan, costs: ContrastCosts, verdict: ComparisonVerdict, count: int
 ) -> Adjustment | None:
     """Return the effect of the adjustment by a covariate; ``None`` if no block was adjusted.
 
-    ``comparison_count`` is the number of comparisons that share alpha.
+    ``count`` is the number of comparisons that share alpha.
     """
     paired_blocks, min_effect = costs.paired_blocks, plan.judgement.min_effect
     fitted_adjustment = paired_blocks.engine.adjustment()
     if fitted_adjustment is None:
         return None
     covariate_index, adjusted_blocks, spread_ratio = fitted_adjustment
-    unadjusted = judge_unadjusted(
-        paired_blocks, verdict, min_effect=min_effect, compared=comparison_count
-    )
+    unadjusted = judge_unadjusted(paired_blocks, verdict, min_effect=min_effect, compared=count)
     adjustment = Adjustment(
         covariate=plan.adjust_by[covariate_index],
         blocks=adjusted_blocks,
@@ -412,7 +405,7 @@ def scope_of(plan: Plan) -> str:
 def _estimate_carry_over(plan: Plan, costs: ContrastCosts) -> CarryOver | None:
     """Return the carry-over; ``None`` if it is unknown, or if washouts remove it."""
     all_costs = costs.all_conditions
-    # Functions run in turns within one process, so no trial runs after another trial.
+    # Functions run in turns within one process, so no trial simply follows another trial.
     if plan.rules.shares_processes or plan.measure.washout or np.isnan(all_costs.end_costs).any():
         return None
     return carry_over(

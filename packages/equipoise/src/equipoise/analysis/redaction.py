@@ -45,18 +45,18 @@ _HARMLESS_VALUE = re.compile(r"[a-z]+(?:[-_ ][a-z]+)*|[0-9.]+[A-Za-z%]*")
 
 def hide_values(records: Sequence[RunRecord]) -> tuple[RunRecord, ...]:
     """Hide values in records that are reported together, and in their earlier runs and members."""
-    if any(record.earlier_campaigns or record.members for record in records):
-        outer_records = [replace(record, earlier_campaigns=(), members=()) for record in records]
+    if any(record.earlier_runs or record.members for record in records):
+        outer_records = [replace(record, earlier_runs=(), members=()) for record in records]
         inner_records = (
-            run for record in records for run in (*record.earlier_campaigns, *record.members)
+            run for record in records for run in (*record.earlier_runs, *record.members)
         )
         hidden_records = hide_values([*outer_records, *inner_records])
         hidden_inner_records = iter(hidden_records[len(outer_records) :])
         return tuple(
             replace(
                 hidden_record,
-                earlier_campaigns=tuple(
-                    itertools.islice(hidden_inner_records, len(record.earlier_campaigns))
+                earlier_runs=tuple(
+                    itertools.islice(hidden_inner_records, len(record.earlier_runs))
                 ),
                 members=tuple(itertools.islice(hidden_inner_records, len(record.members))),
             )
@@ -142,7 +142,6 @@ def _replace_in_server(server: Server, replacer: Replacer) -> Server:
 def _names_to_replace(
     records: Sequence[RunRecord], replacements: TextReplacements
 ) -> Iterator[tuple[str, str]]:
-    """Yield the old and the new name of each condition whose name contains a hidden value."""
     for record in records:
         for condition in record.plan.conditions:
             name = _hide_in_name(condition, replacements)
@@ -162,7 +161,7 @@ def _hide_in_name(condition: Condition, replacements: TextReplacements) -> str:
 def _hide_in_record(
     record: RunRecord, replacements: TextReplacements, sizes: frozenset[str]
 ) -> RunRecord:
-    """Hide values in one record; levels of the factors ``sizes`` are numbers, and are shown."""
+    """Hide values in a record, except levels of the factors ``sizes``, which are numbers."""
     segments = tuple(
         replace(segment, environment=hide_variables(segment.environment))
         for segment in record.segments

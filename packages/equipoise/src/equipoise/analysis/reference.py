@@ -436,8 +436,8 @@ def _read_campaign(
         costs_in_first_blocks = costs_of_contrasts(
             plan, dict(itertools.islice(blocks.items(), first_count)), metric
         )
-        for costs, guaranteed in zip(contrast_costs, costs_in_first_blocks, strict=True):
-            campaign_blocks = _CampaignBlocks(costs.paired_blocks, guaranteed.paired_blocks)
+        for costs, first in zip(contrast_costs, costs_in_first_blocks, strict=True):
+            campaign_blocks = _CampaignBlocks(costs.paired_blocks, first.paired_blocks)
             blocks_by_names.setdefault(plan.names_of(costs.contrast), campaign_blocks)
     campaign = PooledCampaign(
         record.id,
@@ -453,7 +453,6 @@ def _read_campaign(
 def _first_block_count(plan: Plan) -> int:
     """Return the minimum number of blocks before a campaign can stop at a verdict."""
     alpha, count = plan.judgement.alpha, max(1, len(plan.contrasts))
-    # Twice a large alpha could exceed 1; the mean of alpha and 1 cannot.
     block_count = earliest_block(min(plan.rules.alpha_factor * alpha, 0.5 * (1.0 + alpha)), count)
     if plan.layouts:
         block_count = FIRST_ANALYSIS_BLOCKS * len(plan.layouts)

@@ -71,10 +71,7 @@ DESCRIBED_METRICS = ("wall_s", "user_s", "sys_s", "max_rss_bytes", "minor_faults
 
 
 def analyse_campaign(record: RunRecord) -> ResultDocument:
-    """Compute the result document of a campaign.
-
-    `equipoise.why.result.result_of` adds the causes of its gap.
-    """
+    """Compute the result document of a campaign; `why.result.result_of` adds causes of gaps."""
     # Squares of huge values in an imported file overflow. The results are null.
     with paused_garbage_collector(), np.errstate(over="ignore", invalid="ignore"):
         return _document_of(record)

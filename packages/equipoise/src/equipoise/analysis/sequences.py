@@ -36,7 +36,6 @@ def sequences_of(record: RunRecord) -> Sequences:
     plan = replace(record.plan, ranking=False)
     interim = interim_for(plan, plan.stopping)
     blocks = list(analysed_blocks(record).values())
-    # Rounded up; 1 without blocks.
     blocks_per_point = -(-len(blocks) // MAX_POINTS) or 1
     points: dict[str, list[SequencePoint]] = defaultdict(list)
     for number, block in enumerate(blocks, start=1):

@@ -214,9 +214,7 @@ def _carry_over_warnings(
         for index, comparison in enumerate(comparisons)
         if comparison.carry_over_check is not None
     }
-    if washout_sentences := [
-        check.summary for check in checks.values() if check.continued_with_washouts
-    ]:
+    if washout_sentences := [check.summary for check in checks.values() if check.added_washouts]:
         yield CampaignWarning(
             "carry_over",
             _joined(washout_sentences),
@@ -225,7 +223,7 @@ def _carry_over_warnings(
     explainable_checks = {
         index: check
         for index, check in checks.items()
-        if not check.continued_with_washouts and check.explainable_part != "nothing"
+        if not check.added_washouts and check.explainable_part != "nothing"
     }
     if explainable_checks:
         can_add_washouts = may_add_washouts(record.plan) and any(

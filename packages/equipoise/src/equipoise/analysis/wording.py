@@ -320,9 +320,8 @@ def ranking_sentence(
     if not followers:
         return _sentence_in_stratum(stratum, f"{leader} {verb} {best_of_all}{lead}")
     if all(set(contenders) <= tied_with[name] | {name} for name in contenders):
-        names, preposition = names_of(contenders), "as" if verb == "is" else "for"
-        tie = f"{names} tie {preposition} {best_of_all}, {margin}{lead}"
-        return _sentence_in_stratum(stratum, tie)
+        tie = f"{names_of(contenders)} tie {'as' if verb == 'is' else 'for'} {best_of_all}"
+        return _sentence_in_stratum(stratum, f"{tie}, {margin}{lead}")
     names_of_contenders = names_of(contenders, "or")
     sentence = (
         f"Which of {len(conditions)} {verb} {superlative} is undecided: {names_of_contenders}"
@@ -462,8 +461,8 @@ def slow_runs_sentence(
     clauses = [f"{' and '.join(shares)} {verb} {limit}"]
     if slow_runs.more_often is not None and slow_runs.significance_level is not None:
         name = candidate if slow_runs.more_often == "candidate" else baseline
-        level_percent = 100 * slow_runs.significance_level
-        clauses.append(f"{name} has {noun} more often (tested at the level {level_percent:g} %)")
+        percent = 100 * slow_runs.significance_level
+        clauses.append(f"{name} has {noun} more often (tested at the level {percent:g} %)")
     return "; ".join([*clauses, unseen_clause])
 
 

@@ -1,8 +1,7 @@
 """Functions that read a complete file, and that replace a file completely or not at all.
 
-To replace a file, the new content is first written to a new file in the same folder. The new file
-is flushed to the disk, and then gets the name of the old file. A device or a FIFO is written in
-place.
+To replace a file, the new content is written to a new file in the same folder. The new file is
+flushed to the disk, and then gets the name of the old file. Devices and FIFOs are written in place.
 
 Regular files and pipes can be read, but not folders, devices and sockets. A FIFO is a pipe with a
 name; reading a FIFO waits at most some seconds for a writer. Reading a pipe without a name, such as
@@ -140,10 +139,7 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def write_or_refuse(path: Path, content: bytes, hint: str) -> None:
-    """Replace the content of a file that a user named.
-
-    Raise `UnusableInput` with ``hint`` if the file cannot be written.
-    """
+    """Replace the content of a file; raise `UnusableInput` with ``hint`` if this fails."""
     try:
         write_whole(path, content)
     except OSError as error:

@@ -323,7 +323,6 @@ def _files_and_folders(ledger: Path) -> Iterator[Path]:
 
 
 def _others_may_write(status: os.stat_result, trusted_users: set[int]) -> bool:
-    """Return whether untrusted users may write to a file or folder, by its mode and group."""
     mode = status.st_mode
     if stat.S_ISDIR(mode) and mode & stat.S_ISVTX:
         return False

@@ -489,7 +489,7 @@ def part_from(content: bytes) -> RunPart:
     subject = "the data of a run that another host sent"
     try:
         part = _decode_slice(content)
-        host_name = "without a name" if part.head.host is None else part.head.host[1]
+        _, host_name = part.head.host or (b"", "unknown")
         subject = f"the data of run {shortened(part.head.id)} from host {shortened(host_name)}"
         with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
             migrate(connection)

@@ -62,10 +62,7 @@ def from_text(text: str) -> Any:
 
 
 def read_as(text: str, decoder: msgspec.json.Decoder[Decoded]) -> Decoded:
-    """Decode a text of `to_text` or `mapping_to_text` as one type.
-
-    Raise `ValueError` if it is not JSON, or JSON of another type.
-    """
+    """Decode JSON as one type; raise `ValueError` if the text is something else."""
     try:
         return decoder.decode(text)
     except msgspec.ValidationError:
@@ -279,10 +276,7 @@ def recorded_run(connection: sqlite3.Connection, path: Path, run: int) -> RunRec
 
 
 def check_run(connection: sqlite3.Connection, path: Path, run: int) -> None:
-    """Check that each row of a run is possible, and agrees with the plan.
-
-    Errors are those of `recorded_run`.
-    """
+    """Check each row of a run, also against the plan; errors as in `recorded_run`."""
     recorded_run(connection, path, run)
     study, names_json, fleet, host_index, plan_text = connection.execute(
         "SELECT study, names, whole, place, plan FROM run WHERE number = ?", (run,)

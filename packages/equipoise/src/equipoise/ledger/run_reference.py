@@ -78,10 +78,7 @@ def find_run(connection: sqlite3.Connection, path: Path, reference: str) -> int:
 
 
 def find_run_by_name(connection: sqlite3.Connection, path: Path, reference: str) -> int:
-    """Return the number of the run with this name, which may be shortened.
-
-    Errors are those of `find_run`; ``last`` is not allowed.
-    """
+    """Return the number of a run by the beginning of its name; errors as in `find_run`."""
     candidates = _matching_runs(connection, reference)
     if len(candidates) == 1:
         return candidates[0].number

@@ -279,7 +279,7 @@ class Ledger(LedgerFile):
             record = recorded_run(self.connection, self.path, run)
             if record.plan.rules.earlier_ids:
                 earlier = tuple(self._read_series(record.plan.rules.earlier_ids, run))
-                return replace(record, earlier_campaigns=earlier)
+                return replace(record, earlier_runs=earlier)
             if record.plan.rules.has_members:
                 members = self._runs_of_hosts(record.identity, record.plan)
                 records = (recorded_run(self.connection, self.path, member) for member in members)

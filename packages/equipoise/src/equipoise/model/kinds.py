@@ -1,15 +1,12 @@
 """Kinds of campaign: the interface of a kind, and the register of all kinds.
 
-A kind is a type of campaign, such as a gate or a bisection; the ordinary kind is a comparison. All
-code that only one kind needs is in the folder of the kind. A `Kind` lists the import paths of its
-parts. A part is imported when it is first used.
+A kind is a type of campaign, such as a gate or a bisection; the ordinary kind is a comparison. The
+*terms* of a kind are its data in a plan. Their class has the *rules*: how such a campaign differs
+from a comparison. A study can have rules without terms; then the kind has the study's name.
 
-The *terms* of a kind are its data in a plan. Their class also has the *rules*: constants and
-methods that tell the other rooms how such a campaign differs from a comparison. The plan of a
-comparison has no terms. A study can have rules without terms; then the kind has the study's name.
-
-Other packages register their kinds under the entry point group ``equipoise.kinds``. To remove a
-kind, delete its folder and its line in `REGISTER`.
+All code that only one kind needs is in the folder of the kind. A `Kind` lists the import paths of
+its parts; a part is imported when it is first used. Other packages register their kinds by entry
+points. To remove a kind, delete its folder and its line in `REGISTER`.
 """
 
 from __future__ import annotations
@@ -219,10 +216,7 @@ def import_path_of(name: str) -> str | None:
 
 @functools.cache
 def kind_named(name: str) -> Kind:
-    """Return the kind with a name.
-
-    Raise `UnusableInput` if no installed package has a kind with this name.
-    """
+    """Return the kind with a name; raise `UnusableInput` if no installed package has it."""
     if name == ORDINARY:
         return Kind(ORDINARY)
     import_path = import_path_of(name)

@@ -192,7 +192,7 @@ class RunRecord(Struct, frozen=True):
     """Warnings that were recorded while the campaign ran."""
     observations: tuple[Observation, ...] = ()
     """Observations of the instrumented runs that explain the campaign."""
-    earlier_campaigns: tuple[RunRecord, ...] = ()
+    earlier_runs: tuple[RunRecord, ...] = ()
     """Records of the earlier campaigns of a history, in order, each without earlier campaigns."""
     identity: str = ""
     """Identity of the campaign in all ledgers of all hosts: 32 hexadecimal digits."""

@@ -1,8 +1,8 @@
 """The result document (docs/reference/document.md), as frozen data.
 
 The field names and their order are the public format ``equipoise.result/1``. An interval (``…_ci``)
-is ``[low, high]``; an end is null if the interval has no limit on that side. ``level`` beside an
-interval is 1 minus its coverage. ``summary`` is a sentence for readers.
+is ``[low, high]``; an end is null if the interval has no limit on that side. The significance level
+of an interval is 1 minus its coverage. ``summary`` is a sentence for readers.
 """
 
 from __future__ import annotations
@@ -111,7 +111,6 @@ class VarianceByLevel(Struct, frozen=True):
     """Interval by Student's t over the units of the highest level, for a single analysis at the
     end. For a comparison over layouts, it is the interval of the verdict."""
     significance_level: float
-    """1 minus the coverage of each interval."""
     components: tuple[Component, ...]
     """Parts of the variance, the highest level first."""
     advice: tuple[Advice, ...]
@@ -214,7 +213,7 @@ class CarryOverCheck(Struct, frozen=True):
     """95 % interval of ``ratio``, for one analysis."""
     blocks: int
     """Number of blocks without washouts in which both conditions ran."""
-    continued_with_washouts: bool
+    added_washouts: bool
     """Whether the campaign continued with washouts; then only the blocks with washouts decide."""
     verdict: Verdict
     """Verdict from the blocks without washouts."""
@@ -352,7 +351,6 @@ class TypicalValue(Struct, frozen=True):
     median_ci: Interval
     """Confidence sequence of the median: for independent runs it is valid at any stop."""
     significance_level: float
-    """1 minus the coverage of ``median_ci``."""
     trials: int
     scope: str
     summary: str
@@ -491,7 +489,6 @@ class RankedPair(Struct, frozen=True):
     ratio_ci: Interval
     e_value: float
     significance_level: float
-    """1 minus the coverage of ``ratio_ci``."""
     verdict: Verdict
     blocks: int
 
