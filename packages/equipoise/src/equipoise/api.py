@@ -168,8 +168,8 @@ class Result(Struct, frozen=True):
 
         Another kind of campaign has its summary.
         """
-        if self.document.own_summary is not None:
-            return self.document.own_summary
+        if self.document.kind_summary is not None:
+            return self.document.kind_summary
         if self.document.typical is not None:
             return self.document.typical.summary
         rankings = (ranking.summary for ranking in self.document.ranking)

@@ -85,7 +85,7 @@ def test_different_layouts_have_most_of_the_variance_and_both_scopes_are_reporte
     (comparison,) = document.comparisons
     assert comparison.scope == "across processes and memory layouts, in this campaign on this host"
     assert comparison.ratio_ci == found.across_ci
-    these = comparison.in_these_layouts
+    these = comparison.in_drawn_layouts
     assert these is not None
     assert these.scope == "across processes, in these 8 layouts, in this campaign on this host"
 
@@ -94,7 +94,7 @@ def test_over_layouts_that_differ_the_headline_is_about_layouts_in_general() -> 
     # The candidate is certainly slower in these layouts, but not in layouts in general.
     document = validated(analyse_campaign(record_of(planned(96), cost_by_layout(EFFECTS, 0.003))))
     (comparison,) = document.comparisons
-    these = comparison.in_these_layouts
+    these = comparison.in_drawn_layouts
     assert these is not None
     assert (comparison.verdict, these.verdict) == ("undecided", "slower")
     assert comparison.summary.startswith("Across layouts: ")

@@ -89,7 +89,7 @@ def test_a_program_relinked_in_twelve_layouts_shows_its_layout_variance(
     least, most = comparison["by_level"]["across_ci"]
     # The resolution of the metric is all that is left open.
     assert least <= 3.0 <= most
-    assert comparison["in_these_layouts"]["scope"].startswith("across processes, in these 12")
+    assert comparison["in_drawn_layouts"]["scope"].startswith("across processes, in these 12")
     shown = equipoise("show", "last", "--verbose").out
     assert "in these layouts alone: slower" in shown
     assert "these 12 layouts" in shown

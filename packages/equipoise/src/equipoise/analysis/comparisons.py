@@ -29,7 +29,7 @@ from equipoise.measure.environment.covariates import RUN_DELAY
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import PRIMARY_METRIC, Condition, Contrast, Plan
 from equipoise.model.record import CampaignWarning, Trial
-from equipoise.model.result import Adjustment, CarryOver, Comparison, SlowRuns, TheseLayouts
+from equipoise.model.result import Adjustment, CarryOver, Comparison, DrawnLayouts, SlowRuns
 from equipoise.stats.carry_over import carry_over
 from equipoise.stats.changes import ratio_segments
 from equipoise.stats.constancy import may_have_one_ratio
@@ -230,12 +230,12 @@ def _with_verdict_in_drawn_layouts(
     comparison: Comparison, drawn: Comparison, lost_analyses: int
 ) -> Comparison:
     """Add the comparison ``drawn``, in the drawn layouts, to a comparison across layouts."""
-    inner = TheseLayouts(drawn.verdict, drawn.ratio, drawn.ratio_ci, drawn.scope, drawn.summary)
+    inner = DrawnLayouts(drawn.verdict, drawn.ratio, drawn.ratio_ci, drawn.scope, drawn.summary)
     return replace(
         comparison,
         scope=SCOPE_ACROSS_LAYOUTS,
         summary=f"Across layouts: {comparison.summary}{lost_analyses_clause(lost_analyses)}",
-        in_these_layouts=inner,
+        in_drawn_layouts=inner,
         # Ratios may differ between layouts, so no constant ratio is expected.
         ratio_is_constant=True,
         ratio_segments=(),

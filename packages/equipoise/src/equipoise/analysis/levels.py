@@ -83,7 +83,7 @@ def ratios_by_level(
 def _with_interval_of_verdict(
     by_level: VarianceByLevel | None, comparison: Comparison
 ) -> VarianceByLevel | None:
-    if by_level is None or comparison.in_these_layouts is None or by_level.unknown_because:
+    if by_level is None or comparison.in_drawn_layouts is None or by_level.unknown_because:
         return by_level
     return replace(by_level, across_ci=comparison.ratio_ci)
 

@@ -135,11 +135,11 @@ class MetricSummary(Struct, frozen=True):
     modes: tuple[Mode, ...]
     """Modes from the lowest up; at least one."""
     drift: Drift | None = None
-    log_evidence: float | None = None
+    log_bayes_factor: float | None = None
     """Approximate log Bayes factor of several modes against one; null with a single peak."""
     mode_associations: tuple[ModeAssociation, ...] = ()
     """Covariates and drawn factors associated with the modes, the strongest first."""
-    tail: float | None = None
+    tail_ratio: float | None = None
     """(95th percentile - median) / (median - 5th percentile)."""
     autocorrelation: float | None = None
     """Autocorrelation of the ranks of neighbouring trials."""
@@ -236,8 +236,8 @@ class StatisticAnswer(Struct, frozen=True):
     have no interval, and are never certain."""
 
 
-class TheseLayouts(Struct, frozen=True):
-    """The verdict for only the layouts of a campaign: exact, but not valid for other layouts."""
+class DrawnLayouts(Struct, frozen=True):
+    """The verdict for only the drawn layouts: exact, but not valid for other layouts."""
 
     verdict: Verdict
     ratio: float | None
@@ -331,8 +331,8 @@ class Comparison(Struct, frozen=True):
     """Sentence about statistics with contradicting verdicts, faster and slower."""
     by_level: VarianceByLevel | None = None
     """Variance of the primary metric by level; null if trials are the only level."""
-    in_these_layouts: TheseLayouts | None = None
-    """Verdict for the campaign's own layouts; null without layouts."""
+    in_drawn_layouts: DrawnLayouts | None = None
+    """Verdict for the layouts that the coin drew; null without layouts."""
     adjusted_by: Adjustment | None = None
     """Adjustment of costs by a covariate; null without adjustment."""
 
@@ -608,8 +608,8 @@ class ResultDocument(Struct, frozen=True, tag_field=TAG, tag=ORDINARY):
     """Whether all conditions of a block ran in one process."""
     has_one_order: ClassVar[bool] = True
     """Whether all trials are in one sequence of blocks; False for several hosts."""
-    measured_below: ClassVar[Mapping[str, str]] = MappingProxyType({"control": "condition"})
-    """Field with the measured values of each part of the document, by name of the part."""
+    measured_value_fields: ClassVar[Mapping[str, str]] = MappingProxyType({"control": "condition"})
+    """Name of the field with the measured values of each part of the document, by part."""
 
     @property
     def has_blocks(self) -> bool:
@@ -627,12 +627,12 @@ class ResultDocument(Struct, frozen=True, tag_field=TAG, tag=ORDINARY):
         return ""
 
     @property
-    def own_summary(self) -> str | None:
+    def kind_summary(self) -> str | None:
         """Sentences of the kind of campaign that replace the sentences of the comparisons."""
         return None
 
     @property
-    def own_metric(self) -> str | None:
+    def kind_metric(self) -> str | None:
         """Metric by which the kind of campaign decides, if no comparison has it."""
         return None
 
@@ -649,8 +649,8 @@ class ResultDocument(Struct, frozen=True, tag_field=TAG, tag=ORDINARY):
     @property
     def primary_metric(self) -> str:
         """Metric of the typical value or of the first comparison; by default the wall time."""
-        if self.own_metric is not None:
-            return self.own_metric
+        if self.kind_metric is not None:
+            return self.kind_metric
         results = (self.typical, *self.comparisons)
         metrics = (result.metric for result in results if result is not None)
         return next(metrics, PRIMARY_METRIC)

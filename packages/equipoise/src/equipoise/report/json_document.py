@@ -95,7 +95,7 @@ def decode(content: bytes, name: str) -> ResultDocument:
             f"{name}: it contains an integer that does not fit into 64 bits", hint=_HINT
         )
     if _LARGE_EXPONENT.search(content) is not None and any(
-        map(_has_huge_value, _measured_parts(fields, document_class.measured_below))
+        map(_has_huge_value, _measured_parts(fields, document_class.measured_value_fields))
     ):
         raise UnusableInput(
             f"{name}: it contains a measured value above {MAX_MEASURED_VALUE:g}", hint=_HINT
@@ -166,13 +166,15 @@ _LARGE_EXPONENT = re.compile(rb"[eE]\+?\d{3}|\d{100}")
 """Pattern that is in every text with a number above `MAX_MEASURED_VALUE`, also in other texts."""
 
 
-def _measured_parts(document: dict[str, Any], measured_below: Mapping[str, str]) -> Iterator[Any]:
+def _measured_parts(
+    document: dict[str, Any], measured_value_fields: Mapping[str, str]
+) -> Iterator[Any]:
     """Yield the parts of a document with measured values.
 
-    ``measured_below`` has further parts: a key of the document, and a key inside its value.
+    ``measured_value_fields`` has further parts: a key of the document, and a key inside its value.
     """
     yield from (document.get(key) for key in ("conditions", "trials", "why"))
-    for key, inner_key in measured_below.items():
+    for key, inner_key in measured_value_fields.items():
         match document.get(key):
             case dict() as part:
                 yield part.get(inner_key)

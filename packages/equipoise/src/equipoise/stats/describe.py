@@ -80,8 +80,8 @@ def describe(values: FloatArray, *, seed: int, resolution: float = 0.0) -> Metri
             for at, share in zip(modes.locations, modes.shares, strict=True)
         ),
         drift=drift(values, seed=seed),
-        log_evidence=modes.log_evidence,
-        tail=(p95 - median) / (median - p05) if median > p05 else None,
+        log_bayes_factor=modes.log_evidence,
+        tail_ratio=(p95 - median) / (median - p05) if median > p05 else None,
         autocorrelation=rank_autocorrelation(values),
     )
 

@@ -312,11 +312,11 @@ class BisectDocument(ResultDocument, frozen=True, kw_only=True, tag="bisect"):
         return self.bisects or (() if self.bisect is None else (self.bisect,))
 
     @property
-    def own_metric(self) -> str | None:
+    def kind_metric(self) -> str | None:
         """Metric of the first benchmark."""
         return next((result.metric for result in self.results), None)
 
     @property
-    def own_summary(self) -> str | None:
+    def kind_summary(self) -> str | None:
         """Summaries of all benchmarks, one on each line."""
         return "\n".join(result.titled_summary for result in self.results) or None

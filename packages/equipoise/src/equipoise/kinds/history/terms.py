@@ -254,17 +254,17 @@ def history_of_values(result: HistoryResult, more_is_better: Collection[str]) ->
 class HistoryDocument(ResultDocument, frozen=True, kw_only=True, tag="history"):
     """The result document of a campaign of a history."""
 
-    measured_below: ClassVar[Mapping[str, str]] = MappingProxyType(
+    measured_value_fields: ClassVar[Mapping[str, str]] = MappingProxyType(
         {"control": "condition", "history": "series"}
     )
     history: HistoryResult
 
     @property
-    def own_metric(self) -> str:
+    def kind_metric(self) -> str:
         """Metric that the history compares."""
         return self.history.metric
 
     @property
-    def own_summary(self) -> str:
+    def kind_summary(self) -> str:
         """Summary of the history."""
         return self.history.summary

@@ -91,6 +91,6 @@ class ImportedDocument(ResultDocument, frozen=True, kw_only=True, tag="imported"
         return self.imported.summary
 
     @property
-    def own_metric(self) -> str:
+    def kind_metric(self) -> str:
         """The metric that the files measured."""
         return self.imported.metric

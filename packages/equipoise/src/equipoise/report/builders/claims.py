@@ -297,7 +297,7 @@ def _time_or_speed(comparison: Comparison) -> tuple[str, float | None, Interval]
 
 def _terminal_certainty(comparison: Comparison, document: ResultDocument) -> Iterator[str]:
     """Yield lines for a terminal that say how certain a claim is."""
-    in_layouts = comparison.in_these_layouts
+    in_layouts = comparison.in_drawn_layouts
     if in_layouts is not None:
         estimate, bounds = estimate_and_interval(in_layouts.ratio, in_layouts.ratio_ci)
         interval = with_coverage(bounds, comparison.significance_level, comparison.alpha)
@@ -389,7 +389,7 @@ def _page_certainty(comparison: Comparison, document: ResultDocument) -> Iterato
         yield "Decided by", equivalence
     if ratios := _three_ratios(comparison):
         yield "Three ratios", ratios
-    in_layouts = comparison.in_these_layouts
+    in_layouts = comparison.in_drawn_layouts
     if in_layouts is not None:
         estimate, interval = estimate_and_interval(in_layouts.ratio, in_layouts.ratio_ci)
         yield "In these layouts alone", f"{in_layouts.verdict}, {estimate} ({interval})"

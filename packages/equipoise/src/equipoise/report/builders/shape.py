@@ -322,8 +322,8 @@ def _page_shape_lines(condition: ConditionResult, metric: str, min_effect: float
         if (drift := drift_sentence(metric, summary, min_effect)) is not None:
             yield f"drift: {drift}"
         if condition.trials >= MIN_TRIALS:
-            if summary.tail is not None and summary.tail >= _MIN_TAIL_RATIO:
-                length = significant(summary.tail, 2)
+            if summary.tail_ratio is not None and summary.tail_ratio >= _MIN_TAIL_RATIO:
+                length = significant(summary.tail_ratio, 2)
                 yield f"the upper tail is {length} times as long as the lower one"
             correlation = summary.autocorrelation
             if correlation is not None and correlation >= _MIN_AUTOCORRELATION:
