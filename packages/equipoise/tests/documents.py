@@ -17,7 +17,7 @@ from equipoise.model.result import (
     SCHEMA,
     Advice,
     Comparison,
-    Component,
+    VarianceComponent,
     ConditionResult,
     Drift,
     MetricSummary,
@@ -194,15 +194,15 @@ def by_level_of(mean: float) -> VarianceByLevel:
     """Layouts add 3 %, trials 1 %."""
     advice = (Advice("layout", 40.0, 0.4), Advice("trial", 400.0, 0.02))
     return VarianceByLevel(
-        mean=mean,
+        geometric_mean=mean,
         within_scope="these 12 layouts",
         within_ci=(mean * 0.995, mean * 1.005),
         across_scope="across layouts",
         across_ci=(mean * 0.97, mean * 1.03),
         significance_level=0.05,
         components=(
-            Component("layout", 12, 9e-4, (4e-4, 25e-4), 0.9),
-            Component("trial", 60, 1e-4, (0.64e-4, 1.44e-4), 0.1),
+            VarianceComponent("layout", 12, 9e-4, (4e-4, 25e-4), 0.9),
+            VarianceComponent("trial", 60, 1e-4, (0.64e-4, 1.44e-4), 0.1),
         ),
         advice=advice,
         advice_summary=describe_advice(advice),

@@ -75,7 +75,7 @@ def test_different_layouts_have_most_of_the_variance_and_both_scopes_are_reporte
     layout = found.components[0]
     assert layout.share > 0.95
     assert layout.variance_ci[0] <= np.var(EFFECTS, ddof=1) <= layout.variance_ci[1]
-    assert found.mean == pytest.approx(math.exp(EFFECTS.mean()), rel=0.005)
+    assert found.geometric_mean == pytest.approx(math.exp(EFFECTS.mean()), rel=0.005)
     assert (found.within_scope, found.across_scope) == ("these 8 layouts", "across layouts")
     (low, high), (least, most) = found.within_ci, found.across_ci
     assert low is not None and high is not None and least is not None and most is not None
@@ -121,8 +121,10 @@ def test_advice_is_new_layouts_only_if_layouts_differ() -> None:
     # 32 blocks have 64 trials of 10 ms: a minute is 3000 blocks, or 750 more layouts of four
     # blocks.
     assert first.more_units == pytest.approx(750, rel=0.1)
-    assert first.narrower == pytest.approx(1 - math.sqrt(8 / (8 + first.more_units)), abs=0.01)
-    assert second.narrower < 0.05
+    assert first.narrowed_fraction == pytest.approx(
+        1 - math.sqrt(8 / (8 + first.more_units)), abs=0.01
+    )
+    assert second.narrowed_fraction < 0.05
     assert found.advice_summary is not None
     assert found.advice_summary.startswith("one more minute on new layouts narrows the interval by")
 
@@ -162,7 +164,7 @@ def test_one_block_per_layout_is_too_few_and_has_a_reason() -> None:
     )
     assert found.unknown_because is not None
     assert "too few blocks" in found.unknown_because
-    assert (found.mean, found.components, found.advice_summary) == (None, (), None)
+    assert (found.geometric_mean, found.components, found.advice_summary) == (None, (), None)
 
 
 def test_a_timeout_has_no_logarithm_and_that_is_said() -> None:

@@ -196,7 +196,7 @@ def _split_by_level(
         return None
     highest_units = plural_of(next(iter(units_by_level)))
     unknown = VarianceByLevel(
-        mean=None,
+        geometric_mean=None,
         within_scope=f"these {highest_units}",
         within_ci=(None, None),
         across_scope=f"across {highest_units}",
@@ -230,7 +230,7 @@ def _split_by_level(
         advice_summary = f"{advice_summary} (without the time to link new layouts)"
     return replace(
         unknown,
-        mean=math.exp(levels.mean),
+        geometric_mean=math.exp(levels.mean),
         within_scope=f"these {levels.components[0].units} {highest_units}",
         within_ci=_ratio_interval(*levels.within_ci),
         across_ci=_ratio_interval(*levels.across_ci),

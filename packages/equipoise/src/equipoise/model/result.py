@@ -65,11 +65,11 @@ class Drift(Struct, frozen=True):
 
     ratio: float | None
     ratio_ci: Interval
-    chance: float | None = None
-    """Chance that independent trials differ as much in ranks as the two thirds do."""
+    p_value: float | None = None
+    """P-value of the ranks of both thirds, if the trials are independent."""
 
 
-class Component(Struct, frozen=True):
+class VarianceComponent(Struct, frozen=True):
     """The part of the variance that comes from one level, such as the boot."""
 
     level: str
@@ -89,19 +89,19 @@ class Advice(Struct, frozen=True):
     level: str
     more_units: float
     """Number of new units of this level, each with as many parts as the measured units."""
-    narrower: float
+    narrowed_fraction: float
     """Fraction, from 0 to 1, by which ``VarianceByLevel.across_ci`` narrows."""
 
 
 class VarianceByLevel(Struct, frozen=True):
-    """The variance of log costs or log ratios by level, and one mean in two scopes (rule 2).
+    """The variance of log costs or log ratios by level, and the mean in two scopes (rule 2).
 
     A condition has costs; a comparison has a ratio in each block. If a level has too few units,
     only ``unknown_because`` and the scopes are known.
     """
 
-    mean: float | None
-    """e to the mean over the units of the highest level, with equal weights: a cost, or a ratio."""
+    geometric_mean: float | None
+    """Mean cost or ratio over the units of the highest level, with equal weights."""
     within_scope: str
     """Scope of ``within_ci``, such as ``these 12 layouts``."""
     within_ci: Interval
@@ -111,7 +111,7 @@ class VarianceByLevel(Struct, frozen=True):
     """Interval by Student's t over the units of the highest level, for a single analysis at the
     end. For a comparison over layouts, it is the interval of the verdict."""
     significance_level: float
-    components: tuple[Component, ...]
+    components: tuple[VarianceComponent, ...]
     """Parts of the variance, the highest level first."""
     advice: tuple[Advice, ...]
     """Advice, the most useful first; empty if the time for a unit is unknown."""

@@ -26,7 +26,7 @@ from msgspec import Struct
 from equipoise._native import BettingSequence, student_quantile
 from equipoise.model.errors import UnusableInput
 from equipoise.model.quantities import Interval, counted
-from equipoise.model.result import Component, Verdict
+from equipoise.model.result import VarianceComponent, Verdict
 from equipoise.stats.arrays import FloatArray
 from equipoise.stats.describe import ln_ratio_of_means, ln_ratios_without_one_block
 from equipoise.stats.levels import variance_by_level
@@ -158,7 +158,7 @@ class Prediction(LogInterval, frozen=True):
 class HostVariance(Struct, frozen=True):
     """Variance of the log ratio between hosts, and between the blocks of a host."""
 
-    components: tuple[Component, ...]
+    components: tuple[VarianceComponent, ...]
     """``host``, then ``block``; empty if unknown. The intervals assume normal effects and a single
     analysis."""
     unknown_because: str | None = None

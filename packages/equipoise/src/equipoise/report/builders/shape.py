@@ -18,7 +18,7 @@ from equipoise.model.plan import CALL_METRIC, PRIMARY_METRIC
 from equipoise.model.quantities import Interval, excludes_one, names_of
 from equipoise.model.result import (
     Comparison,
-    Component,
+    VarianceComponent,
     ConditionResult,
     MetricSummary,
     Mode,
@@ -182,7 +182,7 @@ def _drift_ratio(summary: MetricSummary, min_percent: float) -> float | None:
     drift = summary.drift
     if drift is None or drift.ratio is None:
         return None
-    exceeds_chance = drift.chance is None or drift.chance <= _MAX_DRIFT_P_VALUE
+    exceeds_chance = drift.p_value is None or drift.p_value <= _MAX_DRIFT_P_VALUE
     is_large = abs(drift.ratio - 1.0) > min_percent / 100.0
     is_certain = excludes_one(drift.ratio_ci) and exceeds_chance
     return drift.ratio if is_certain and is_large else None
@@ -449,7 +449,11 @@ def _variance_table(rows: Sequence[VarianceRow]) -> Table:
     table_rows: list[HeadedCells] = []
     for row in rows:
         by_level = row.by_level
-        mean = UNKNOWN if by_level.mean is None else row.format_value(by_level.mean)
+        mean = (
+            UNKNOWN
+            if by_level.geometric_mean is None
+            else row.format_value(by_level.geometric_mean)
+        )
         components = {
             component.level: _component_text(component) for component in by_level.components
         }
@@ -473,7 +477,7 @@ def _variance_table(rows: Sequence[VarianceRow]) -> Table:
     )
 
 
-def _component_text(component: Component) -> str:
+def _component_text(component: VarianceComponent) -> str:
     """Return ``78 % (±3.1 %; 2.2 to 5.4)``: share, standard deviation and its interval."""
     low, high = map(_standard_deviation, component.variance_ci)
     share = f"{100 * component.share:.0f} %"
