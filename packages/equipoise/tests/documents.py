@@ -17,7 +17,6 @@ from equipoise.model.result import (
     SCHEMA,
     Advice,
     Comparison,
-    VarianceComponent,
     ConditionResult,
     Drift,
     MetricSummary,
@@ -26,6 +25,7 @@ from equipoise.model.result import (
     RunInfo,
     TrialRow,
     VarianceByLevel,
+    VarianceComponent,
     Verdict,
 )
 from equipoise.model.why import Explanation, InterventionOutcome

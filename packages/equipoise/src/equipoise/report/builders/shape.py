@@ -18,7 +18,6 @@ from equipoise.model.plan import CALL_METRIC, PRIMARY_METRIC
 from equipoise.model.quantities import Interval, excludes_one, names_of
 from equipoise.model.result import (
     Comparison,
-    VarianceComponent,
     ConditionResult,
     MetricSummary,
     Mode,
@@ -26,6 +25,7 @@ from equipoise.model.result import (
     ResultDocument,
     SteadyComparison,
     VarianceByLevel,
+    VarianceComponent,
 )
 from equipoise.report.builders.conditions import shown_comparison
 from equipoise.report.document import (
