@@ -187,7 +187,7 @@ class SlowRuns(Struct, frozen=True):
     run_count: int
     """Number of all runs of each condition."""
     unseen_share: float
-    """1 - alpha^(1/run_count): runs of a rarer kind may all be missed, with a chance above alpha."""
+    """1 - alpha^(1/run_count): runs of a rarer kind may all be missed, with chance above alpha."""
     more_often: Literal["baseline", "candidate"] | None = None
     """Condition that has slow runs more often, by a sequential test. Null if the test names no
     condition, or if the typical runs differ."""
