@@ -1,7 +1,4 @@
-"""Warnings about a campaign, each with a hint.
-
-If a warning concerns several conditions, it appears once and names all of them.
-"""
+"""Warnings about a campaign, each with a hint and the names of the conditions that it concerns."""
 
 from __future__ import annotations
 

@@ -22,10 +22,7 @@ from equipoise.shared.safe_text import as_unicode
 
 
 def new_run_id(started_at: float) -> str:
-    """Return an id for a run that starts at ``started_at`` (seconds since the epoch).
-
-    Ids sort by the second of the start.
-    """
+    """Return an id for a run that starts at ``started_at``; ids sort by the second of the start."""
     moment = datetime.fromtimestamp(started_at, UTC)
     return f"{moment:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
 
