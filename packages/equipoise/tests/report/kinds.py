@@ -288,7 +288,7 @@ def explained(text: str = "") -> CampaignReport:
         gap_s=0.5,
         gap_s_ci=(0.4, 0.6),
         parts=(TimePart("system", 0.01, 0.5, 0.49, (0.4, 0.6), 0.98),),
-        observed={"profile": (3, 3)},
+        run_counts={"profile": (3, 3)},
         unseen={"waits": (f"not permitted {text}",)},
         summary="98 % of the extra time is system time",
     )

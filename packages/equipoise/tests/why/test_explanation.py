@@ -183,7 +183,7 @@ def test_the_extra_time_is_split_by_the_accounts_of_the_trials() -> None:
     assert shares["system"] == pytest.approx(0.9, abs=0.01)
     assert shares["user"] == pytest.approx(0.1, abs=0.01)
     assert extra.summary.startswith("90 % of the extra time is system time and 10 % user time")
-    assert extra.observed == {"profile": (3, 3)}
+    assert extra.run_counts == {"profile": (3, 3)}
 
 
 def test_without_observations_nothing_is_explained() -> None:

@@ -123,7 +123,7 @@ class Factor:
     levels: tuple[Level, ...]
     role: Role = "treatment"
     accepts_other_levels: bool = False
-    """Whether users may set other levels; no level then changes settings of the workload."""
+    """Whether users may set other levels, because levels only replace ``{NAME}`` in texts."""
     optional_levels: tuple[Level, ...] = ()
     """Levels that run only if the user chooses them."""
 

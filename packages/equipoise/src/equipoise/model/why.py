@@ -114,7 +114,7 @@ class ExtraTime(Struct, frozen=True):
     gap_s_ci: Interval
     parts: tuple[TimePart, ...]
     """Known parts of the time; ``unseen`` has the reasons for missing parts."""
-    observed: dict[str, tuple[int, int]]
+    run_counts: dict[str, tuple[int, int]]
     """Numbers of runs of the baseline and of the candidate that gave evidence, by source."""
     unseen: dict[str, tuple[str, ...]]
     """Sentences about missing evidence, by source."""

@@ -238,8 +238,8 @@ def test_series_of_other_tools_are_shown_beside_the_curve(
     assert document["baseline"]["commit"] == names[0]
     (old,) = document["series"]
     (suspicion,) = old["suspicions"]
-    assert (suspicion["after"], suspicion["until"]) == (names[1], names[2])
-    assert suspicion["confirm"] == (
+    assert (suspicion["last_old_commit"], suspicion["first_new_commit"]) == (names[1], names[2])
+    assert suspicion["confirm_command"] == (
         f"equipoise bisect --good {names[1]} --bad {names[2]} --build {shlex.quote(LOGGED)} -- "
         "./bench 'a b'"
     )
