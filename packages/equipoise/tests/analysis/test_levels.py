@@ -137,7 +137,7 @@ def test_a_condition_has_its_own_variance_by_level() -> None:
     assert baseline is not None and candidate is not None
     assert baseline.components[0].share < 0.5
     assert candidate.components[0].share > 0.95
-    assert baseline.mean == pytest.approx(0.01, rel=0.01)
+    assert baseline.geometric_mean == pytest.approx(0.01, rel=0.01)
 
 
 def test_the_rows_and_the_run_tell_the_layouts() -> None:

@@ -216,9 +216,9 @@ def test_a_drift_has_the_chance_of_its_ranks_among_independent_trials() -> None:
         share = float(np.mean([chance is not None and chance <= level for chance in chances]))
         assert share <= level + 3.0 * math.sqrt(level / 2000)
     slowing = np.linspace(1.0, 1.2, 60) * np.exp(generator.normal(0.0, 0.01, 60))
-    chance = drift(slowing, seed=1).chance
+    chance = drift(slowing, seed=1).p_value
     assert chance is not None and chance < 1e-6
-    assert drift(np.ones(30), seed=1).chance == 1.0
+    assert drift(np.ones(30), seed=1).p_value == 1.0
 
 
 def test_the_interval_of_a_quantile_covers_it_as_often_as_claimed() -> None:

@@ -212,7 +212,7 @@ def test_the_last_observed_pair_is_shown_or_the_named_one() -> None:
     assert (shown.extra_time.candidate, shown.extra_time.slower) == ("c", "a")
     request = with_causes(shown, record, None, choose_gap(record, candidate="b")).extra_time
     assert request is not None
-    assert (request.candidate, request.observed) == ("b", {"profile": (3, 3)})
+    assert (request.candidate, request.run_counts) == ("b", {"profile": (3, 3)})
 
 
 class Notes:
