@@ -210,7 +210,7 @@ def test_four_blocks_have_a_ratio_but_no_interval() -> None:
 
 def test_a_drift_has_the_chance_of_its_ranks_among_independent_trials() -> None:
     generator = np.random.default_rng(31)
-    chances = [drift(generator.normal(1.0, 0.02, 18), seed=1).chance for _ in range(2000)]
+    chances = [drift(generator.normal(1.0, 0.02, 18), seed=1).p_value for _ in range(2000)]
     # 18 trials give 6 + 6 ranks, which are coarse; the error rate is kept all the same.
     for level in (0.01, 0.05):
         share = float(np.mean([chance is not None and chance <= level for chance in chances]))
