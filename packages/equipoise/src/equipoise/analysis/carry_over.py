@@ -36,23 +36,23 @@ def with_carry_over_checks(
     Some campaigns have no checks: Python functions, experiments of `why`, campaigns with
     ``--washout``, and campaigns with more than `MAX_CONDITIONS` conditions.
     """
-    blocks_without = blocks_before_washouts(plan, complete)
+    early_blocks = blocks_before_washouts(plan, complete)
     if (
         not plan.rules.checks_carry_over
         or plan.measure.washout
         or len(plan.conditions) > MAX_CONDITIONS
-        or not (comparisons and blocks_without)
+        or not (comparisons and early_blocks)
     ):
         return tuple(comparisons)
     trials = CarryOverTrials(plan)
-    for number, block in blocks_without.items():
+    for number, block in early_blocks.items():
         order = (trial.condition for trial in block)
         trials.add(number, order, read_block(block, plan).costs)
     first_block = first_washout_block(plan, complete)
     washout_conditions = (
         set() if first_block is None else {trial.condition for trial in complete[first_block]}
     )
-    verdicts = _verdicts_without_washouts(plan, blocks_without) if washout_conditions else {}
+    verdicts = _verdicts_without_washouts(plan, early_blocks) if washout_conditions else {}
     checked = []
     for contrast, comparison in zip(plan.contrasts, comparisons, strict=True):
         added_washouts = set(contrast.pair) <= washout_conditions
@@ -63,12 +63,13 @@ def with_carry_over_checks(
         if fitted is not None:
             block_count = sum(
                 set(contrast.pair) <= {trial.condition for trial in block}
-                for block in blocks_without.values()
+                for block in early_blocks.values()
             )
             check = _carry_over_check(
                 fitted, comparison, verdict, ratio, block_count, added_washouts=added_washouts
             )
             comparison = replace(comparison, carry_over_check=check)
+        # ``carry_over`` would mix blocks with and without washouts.
         checked.append(replace(comparison, carry_over=None) if washout_conditions else comparison)
     return tuple(checked)
 
@@ -117,12 +118,12 @@ def _check_sentence(check: CarryOverCheck, comparison: Comparison) -> str:
     baseline, candidate = comparison.baseline, comparison.candidate
     factor = _times_with_interval(check.carry_over, check.carry_over_ci)
     effect = carry_over_clause(comparison, factor)
-    carry_over = "carry-over, the effect of a trial on the next one,"
+    subject = "carry-over, the effect of a trial on the next one,"
     if check.added_washouts:
         ratio = check.ratio_without_washouts
         size = "" if ratio is None else f" ({signed_change(ratio)})"
         return (
-            f"{carry_over} could explain the difference of {candidate}{size} in the {check.blocks} "
+            f"{subject} could explain the difference of {candidate}{size} in the {check.blocks} "
             f"blocks without washouts. There, {effect}. So only the {comparison.blocks} blocks "
             "with washouts count"
         )
@@ -133,11 +134,11 @@ def _check_sentence(check: CarryOverCheck, comparison: Comparison) -> str:
     )
     match check.explainable_part:
         case "nothing":
-            return f"{carry_over} cannot explain the difference. {explanation}"
+            return f"{subject} cannot explain the difference. {explanation}"
         case "part":
-            return f"{carry_over} could explain part of the difference. {explanation}"
+            return f"{subject} could explain part of the difference. {explanation}"
         case "all":
-            return f"{carry_over} could explain the whole difference. {explanation}"
+            return f"{subject} could explain the whole difference. {explanation}"
 
 
 def _times_with_interval(ratio: float, interval: tuple[float | None, float | None]) -> str:
