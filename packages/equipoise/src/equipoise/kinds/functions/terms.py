@@ -48,8 +48,8 @@ class FunctionsPlan(Struct, Terms, frozen=True, tag_field=TAG, tag="functions"):
         """Line of Python that repeats the comparison with the same seed."""
         return self.again
 
-    def workloads_for_digest(self, runs: Sequence[Any]) -> Any:
-        """Return the digests of the functions, because ``runs`` does not distinguish functions."""
+    def workloads_for_digest(self, workloads: Sequence[Any]) -> Any:
+        """Return the digests of the functions, because their ``workloads`` are all equal."""
         return {"functions": self.digests}
 
     def hint_to_measure_longer(self, min_s: float | None) -> str:

@@ -36,9 +36,9 @@ class ImportSource(Struct, Terms, frozen=True, tag_field=TAG, tag="imported"):
     metrics_without_time_order: tuple[str, ...] = ()
     """Metrics whose iterations are not in time order, so they cannot show a warm-up."""
 
-    def workloads_for_digest(self, runs: Sequence[Any]) -> Any:
-        """Return ``runs`` as runs of another tool, which never equal commands of Equipoise."""
-        return {"imported": runs}
+    def workloads_for_digest(self, workloads: Sequence[Any]) -> Any:
+        """Return the workloads of another tool, which never equal commands of Equipoise."""
+        return {"imported": workloads}
 
     def check_resumable(self, run: str) -> None:
         """Raise `UnusableInput`, because another tool ran the trials."""
