@@ -49,7 +49,7 @@ class FunctionsPlan(Struct, Terms, frozen=True, tag_field=TAG, tag="functions"):
         return self.again
 
     def workloads_for_digest(self, workloads: Sequence[Any]) -> Any:
-        """Return the digests of the functions, because their ``workloads`` are all equal."""
+        """Return the digests of the functions, which ``workloads`` does not distinguish."""
         return {"functions": self.digests}
 
     def hint_to_measure_longer(self, min_s: float | None) -> str:
