@@ -112,9 +112,9 @@ class Simulation:
         """Run a block, and return the trials that count."""
         counted = []
         for place, condition in enumerate(draw.order):
-            if draw.washout is not None:
-                self._run(draw.washout)
-            position = place if draw.washout is None else 2 * place + 1
+            if draw.washout_condition is not None:
+                self._run(draw.washout_condition)
+            position = place if draw.washout_condition is None else 2 * place + 1
             seconds = self._run(condition)
             counted.append(
                 Trial("measured", draw.block, position, condition, 0.0, Accounting(wall_s=seconds))

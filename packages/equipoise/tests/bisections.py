@@ -69,7 +69,7 @@ def culprit_of(place: int, text: str = "", ratio: float = 1.031) -> Culprit:
         is_merge=False,
         ratio=ratio,
         ratio_ci=(ratio - 0.007, ratio + 0.007),
-        level=0.025,
+        significance_level=0.025,
         e_value=812.0,
         blocks=24,
         share_of_gap=0.97,
@@ -85,7 +85,7 @@ def bisect_result(text: str = "", verdict: BisectVerdict = "culprit") -> BisectR
     if verdict != "culprit":
         candidates[CULPRIT - 1] = replace(candidates[CULPRIT - 1], status="left")
     result = BisectResult(
-        good=replace(GOOD, asked=f"v1.0{text}"),
+        good=replace(GOOD, typed_name=f"v1.0{text}"),
         bad=BAD,
         verdict=verdict,
         culprits=(culprit_of(CULPRIT, text),) if verdict == "culprit" else (),

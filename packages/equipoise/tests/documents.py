@@ -17,7 +17,6 @@ from equipoise.model.result import (
     SCHEMA,
     Advice,
     Comparison,
-    Component,
     ConditionResult,
     Drift,
     MetricSummary,
@@ -26,6 +25,7 @@ from equipoise.model.result import (
     RunInfo,
     TrialRow,
     VarianceByLevel,
+    VarianceComponent,
     Verdict,
 )
 from equipoise.model.why import Explanation, InterventionOutcome
@@ -168,7 +168,7 @@ def comparison_of(
         minimum_misleads=False,
         scope="this campaign",
         summary=words,
-        level=0.05,
+        significance_level=0.05,
         equivalence_ci=ratio_ci,
         equivalence_level=0.1,
     )
@@ -194,15 +194,15 @@ def by_level_of(mean: float) -> VarianceByLevel:
     """Layouts add 3 %, trials 1 %."""
     advice = (Advice("layout", 40.0, 0.4), Advice("trial", 400.0, 0.02))
     return VarianceByLevel(
-        mean=mean,
-        these="these 12 layouts",
-        these_ci=(mean * 0.995, mean * 1.005),
-        across="across layouts",
+        geometric_mean=mean,
+        within_scope="these 12 layouts",
+        within_ci=(mean * 0.995, mean * 1.005),
+        across_scope="across layouts",
         across_ci=(mean * 0.97, mean * 1.03),
-        level=0.05,
+        significance_level=0.05,
         components=(
-            Component("layout", 12, 9e-4, (4e-4, 25e-4), 0.9),
-            Component("trial", 60, 1e-4, (0.64e-4, 1.44e-4), 0.1),
+            VarianceComponent("layout", 12, 9e-4, (4e-4, 25e-4), 0.9),
+            VarianceComponent("trial", 60, 1e-4, (0.64e-4, 1.44e-4), 0.1),
         ),
         advice=advice,
         advice_summary=describe_advice(advice),
@@ -358,7 +358,7 @@ CLOSED = InterventionOutcome(
     from_candidate=0.97,
     from_baseline=0.0,
     blocks=20,
-    level=0.0125,
+    significance_level=0.0125,
 )
 """An intervention that closes a gap."""
 

@@ -73,7 +73,7 @@ def revision(place: int, text: str = "") -> HistoryRevision:
         ratio_ci=(ratio - 0.012, ratio + 0.012)
         if ratio
         else ((1.0, 1.0) if not place else (None, None)),
-        level=0.002 if ratio else None,
+        significance_level=0.002 if ratio else None,
         blocks=30 if ratio else 0,
         era=2 if place > 18 else 1,
     )
@@ -96,7 +96,7 @@ def change_of(after: int, until: int, text: str = "", ratio: float | None = None
         is_merge=False,
         ratio=true,
         ratio_ci=(true - 0.007, true + 0.007),
-        level=0.0025,
+        significance_level=0.0025,
         e_value=4321.0,
         threshold=420.0,
         pair=5,
@@ -120,7 +120,7 @@ def pair_of(number: int, after: int, until: int, status: PairStatus) -> HistoryP
         status=status,
         ratio=ratio,
         ratio_ci=(ratio - 0.008, ratio + 0.008),
-        level=0.05 / (number * (number + 1)),
+        significance_level=0.05 / (number * (number + 1)),
         e_value=4321.0 if status == "changed" else 0.02,
         blocks=48,
         era=1 if until < 19 else 2,
@@ -155,14 +155,14 @@ def series_of(text: str = "") -> ImportedSeries:
     )
     confirm = f"equipoise bisect --good {name_of(8)} --bad {name_of(9)} -- ./bench"
     suspicion = Suspicion(
-        after=name_of(8),
-        until=name_of(9),
-        first=8,
-        place=9,
-        last=9,
-        before=0.0203,
+        last_old_commit=name_of(8),
+        first_new_commit=name_of(9),
+        last_old_index=8,
+        change_index=9,
+        first_new_index=9,
+        old_level=0.0203,
         ratio=1.051,
-        confirm=confirm,
+        confirm_command=confirm,
         summary=f"About {name_of(9)[:10]} it may have become 5.10 % slower{text}.",
     )
     return ImportedSeries(
@@ -182,7 +182,7 @@ def series_of(text: str = "") -> ImportedSeries:
 def history_result(text: str = "") -> HistoryResult:
     """A history of three nights: two changes are confirmed, a third one is a range."""
     result = HistoryResult(
-        baseline=replace(BASELINE, asked=f"v1.0{text}"),
+        baseline=replace(BASELINE, typed_name=f"v1.0{text}"),
         latest=LATEST,
         revisions=tuple(
             revision(place, text)

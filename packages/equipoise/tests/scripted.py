@@ -45,9 +45,9 @@ class ScriptedRunner:
 
     def trials_at(self, draw: Draw, place: int) -> tuple[Callable[[], TrialReport], ...]:
         """One trial at one place of a block, with the washout before it."""
-        if draw.washout is None:
+        if draw.washout_condition is None:
             return (lambda: self._run(draw, place),)
-        before = replace(draw, order=(draw.washout,) * len(draw.order))
+        before = replace(draw, order=(draw.washout_condition,) * len(draw.order))
         return (
             lambda: self._washed(self._run(before, place), 2 * place, washout=True),
             lambda: self._washed(self._run(draw, place), 2 * place + 1, washout=False),

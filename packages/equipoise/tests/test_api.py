@@ -87,7 +87,7 @@ def test_a_comparison_over_layouts_has_both_scopes(ledger: Path) -> None:
     assert len(result.document.run.layouts) == 2
     found = result.comparison.by_level
     assert found is not None
-    assert (found.these, found.across) == ("these 2 layouts", "across layouts")
+    assert (found.within_scope, found.across_scope) == ("these 2 layouts", "across layouts")
     assert [component.level for component in found.components] == ["layout", "trial"]
 
 

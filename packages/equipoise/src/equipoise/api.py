@@ -73,7 +73,7 @@ class Limits(TypedDict, total=False):
 OnOrOff = Literal["on", "off"]
 _FUNCTIONS_KIND = {
     "purpose": "that compare Python functions",
-    "hint": "compare programs: eq.compare('a', 'b')",
+    "alternative": "compare programs: eq.compare('a', 'b')",
 }
 """Words of the error if the kind of campaign that compares functions is not installed."""
 
@@ -168,8 +168,8 @@ class Result(Struct, frozen=True):
 
         Another kind of campaign has its summary.
         """
-        if self.document.own_summary is not None:
-            return self.document.own_summary
+        if self.document.kind_summary is not None:
+            return self.document.kind_summary
         if self.document.typical is not None:
             return self.document.typical.summary
         rankings = (ranking.summary for ranking in self.document.ranking)
@@ -184,7 +184,7 @@ class Result(Struct, frozen=True):
         if comparison.ratio_ci == (None, None):
             return comparison.summary
         ends = interval_text(shown_comparison(self.document, comparison).ratio_ci)
-        interval = with_coverage(ends, comparison.level, comparison.alpha)
+        interval = with_coverage(ends, comparison.significance_level, comparison.alpha)
         return f"{comparison.summary}\n  {interval}"
 
 

@@ -54,18 +54,18 @@ def certified(folder: Path, noise: float, injected: float) -> Certificate:
 
 def test_a_quiet_host_finds_the_injected_effects_and_few_others(tmp_path: Path) -> None:
     found = certified(tmp_path, noise=0.005, injected=0.03)
-    assert (found.injected_found, found.injected_campaigns) == (6, 6)
+    assert (found.detected_campaigns, found.injected_campaigns) == (6, 6)
     # At a rate of 5 %, more than 5 of 12 are false alarms in one of 50,000 certificates.
-    assert found.called_different <= 5
+    assert found.false_alarms <= 5
     assert found.campaigns == 12
-    assert 0.4 < found.spread < 1.2
-    assert found.smallest_in_a_minute is not None
-    assert found.smallest_in_ten_minutes is not None
-    assert found.smallest_in_ten_minutes < found.smallest_in_a_minute < 1.0
+    assert 0.4 < found.ratio_spread < 1.2
+    assert found.smallest_effect_in_a_minute is not None
+    assert found.smallest_effect_in_ten_minutes is not None
+    assert found.smallest_effect_in_ten_minutes < found.smallest_effect_in_a_minute < 1.0
 
 
 def test_effects_that_were_not_injected_are_not_found(tmp_path: Path) -> None:
     found = certified(tmp_path, noise=0.05, injected=0.0)
-    assert found.injected_found <= 2
-    assert 4.0 < found.spread < 12.0
+    assert found.detected_campaigns <= 2
+    assert 4.0 < found.ratio_spread < 12.0
     assert "of 12 campaigns" in found.summary()

@@ -36,8 +36,8 @@ def test_each_trial_and_each_condition_is_classed() -> None:
     first = warming.trials[0]
     assert (first.block, first.kind, first.steady_from) == (1, "warm-up", 10)
     assert [(stretch.begin, stretch.end) for stretch in first.stretches] == [(0, 10), (10, 40)]
-    assert [stretch.level for stretch in first.stretches] == pytest.approx([3.0, 1.0], rel=0.05)
-    assert first.steady == pytest.approx(1.0, rel=0.05)
+    assert [stretch.mean for stretch in first.stretches] == pytest.approx([3.0, 1.0], rel=0.05)
+    assert first.steady_mean == pytest.approx(1.0, rel=0.05)
 
 
 def test_the_steady_states_are_compared_without_the_warm_up() -> None:
@@ -74,7 +74,7 @@ def test_without_a_steady_state_there_is_a_sentence_and_no_number(
 def test_too_few_iterations_are_said_to_be_too_few() -> None:
     document = result_of(record_of(short, short))
     shape = document.conditions[0].iterations["request_s"]
-    assert (shape.kind, shape.trials, shape.not_classed) == (None, (), 20)
+    assert (shape.kind, shape.trials, shape.unclassified_trials) == (None, (), 20)
     assert shape.summary == "not classed: no trial has 20 iterations"
     assert document.steady_state == ()
 
@@ -88,7 +88,7 @@ def test_a_trial_without_a_steady_state_is_compared_and_not_left_out() -> None:
     assert shape.summary == (
         "warm-up in 17 of 20 trials, steady from iteration 11 on (median); no steady state in 3"
     )
-    assert [trial.steady for trial in shape.trials[:3]] == [None] * 3
+    assert [trial.steady_mean for trial in shape.trials[:3]] == [None] * 3
     compared = only(document).comparison
     assert compared is not None
     assert compared.blocks == 20
@@ -114,7 +114,7 @@ def test_less_is_slower_for_a_metric_that_is_better_when_higher() -> None:
     shape = document.conditions[0].iterations["request_s"]
     # 300 requests per second at first, then 100.
     assert shape.kind == "slowdown"
-    assert shape.trials[0].steady == pytest.approx(100.0, rel=0.05)
+    assert shape.trials[0].steady_mean == pytest.approx(100.0, rel=0.05)
     compared = only(document).comparison
     assert compared is not None
     assert compared.verdict == "slower"
@@ -127,7 +127,7 @@ def test_a_missing_comparison_counts_as_one_without_evidence() -> None:
     given, withheld = both.steady_state
     assert single is not None and given.comparison is not None
     assert withheld.comparison is None
-    assert (single.level, given.comparison.level) == (0.05, 0.025)
+    assert (single.significance_level, given.comparison.significance_level) == (0.05, 0.025)
 
 
 def test_a_control_is_pooled_in_the_steady_state_too_and_must_have_one() -> None:

@@ -75,9 +75,9 @@ def test_different_layouts_have_most_of_the_variance_and_both_scopes_are_reporte
     layout = found.components[0]
     assert layout.share > 0.95
     assert layout.variance_ci[0] <= np.var(EFFECTS, ddof=1) <= layout.variance_ci[1]
-    assert found.mean == pytest.approx(math.exp(EFFECTS.mean()), rel=0.005)
-    assert (found.these, found.across) == ("these 8 layouts", "across layouts")
-    (low, high), (least, most) = found.these_ci, found.across_ci
+    assert found.geometric_mean == pytest.approx(math.exp(EFFECTS.mean()), rel=0.005)
+    assert (found.within_scope, found.across_scope) == ("these 8 layouts", "across layouts")
+    (low, high), (least, most) = found.within_ci, found.across_ci
     assert low is not None and high is not None and least is not None and most is not None
     # The ratio over the layouts drawn differs from 1; that over layouts in general may be 1.
     assert low > 1.0
@@ -85,7 +85,7 @@ def test_different_layouts_have_most_of_the_variance_and_both_scopes_are_reporte
     (comparison,) = document.comparisons
     assert comparison.scope == "across processes and memory layouts, in this campaign on this host"
     assert comparison.ratio_ci == found.across_ci
-    these = comparison.in_these_layouts
+    these = comparison.in_drawn_layouts
     assert these is not None
     assert these.scope == "across processes, in these 8 layouts, in this campaign on this host"
 
@@ -94,7 +94,7 @@ def test_over_layouts_that_differ_the_headline_is_about_layouts_in_general() -> 
     # The candidate is certainly slower in these layouts, but not in layouts in general.
     document = validated(analyse_campaign(record_of(planned(96), cost_by_layout(EFFECTS, 0.003))))
     (comparison,) = document.comparisons
-    these = comparison.in_these_layouts
+    these = comparison.in_drawn_layouts
     assert these is not None
     assert (comparison.verdict, these.verdict) == ("undecided", "slower")
     assert comparison.summary.startswith("Across layouts: ")
@@ -121,8 +121,10 @@ def test_advice_is_new_layouts_only_if_layouts_differ() -> None:
     # 32 blocks have 64 trials of 10 ms: a minute is 3000 blocks, or 750 more layouts of four
     # blocks.
     assert first.more_units == pytest.approx(750, rel=0.1)
-    assert first.narrower == pytest.approx(1 - math.sqrt(8 / (8 + first.more_units)), abs=0.01)
-    assert second.narrower < 0.05
+    assert first.narrowed_fraction == pytest.approx(
+        1 - math.sqrt(8 / (8 + first.more_units)), abs=0.01
+    )
+    assert second.narrowed_fraction < 0.05
     assert found.advice_summary is not None
     assert found.advice_summary.startswith("one more minute on new layouts narrows the interval by")
 
@@ -135,7 +137,7 @@ def test_a_condition_has_its_own_variance_by_level() -> None:
     assert baseline is not None and candidate is not None
     assert baseline.components[0].share < 0.5
     assert candidate.components[0].share > 0.95
-    assert baseline.mean == pytest.approx(0.01, rel=0.01)
+    assert baseline.geometric_mean == pytest.approx(0.01, rel=0.01)
 
 
 def test_the_rows_and_the_run_tell_the_layouts() -> None:
@@ -162,7 +164,7 @@ def test_one_block_per_layout_is_too_few_and_has_a_reason() -> None:
     )
     assert found.unknown_because is not None
     assert "too few blocks" in found.unknown_because
-    assert (found.mean, found.components, found.advice_summary) == (None, (), None)
+    assert (found.geometric_mean, found.components, found.advice_summary) == (None, (), None)
 
 
 def test_a_timeout_has_no_logarithm_and_that_is_said() -> None:
@@ -235,7 +237,7 @@ def test_campaigns_and_boots_are_levels_above() -> None:
         "trial",
     ]
     assert [component.units for component in found.components] == [2, 4, 32, 128]
-    assert (found.across, found.advice) == ("across boots", ())
+    assert (found.across_scope, found.advice) == ("across boots", ())
     alone = pooled_by_level(records, contrast, [(0, 0)] * 4, first)
     assert alone is not None
     assert alone.components[0].level == "campaign"
@@ -258,7 +260,7 @@ def test_a_slow_mode_is_associated_with_its_layout() -> None:
     effects = np.zeros(4)
     effects[2] = 0.4
     record = record_of(planned(80, layouts=4), cost_by_layout(effects, 0.01))
-    companions = analyse_campaign(record).conditions[1].metrics["wall_s"].companions
+    companions = analyse_campaign(record).conditions[1].metrics["wall_s"].mode_associations
     assert (companions[0].covariate, companions[0].value) == ("layout", 3.0)
 
 
@@ -267,5 +269,5 @@ def test_a_slow_mode_is_associated_with_random_addresses_that_cause_it() -> None
     coins = np.array([layout.random_addresses for layout in plan.layouts], dtype=np.float64)
     assert 4 < coins.sum() < 12
     record = record_of(plan, cost_by_layout(0.4 * coins, 0.01))
-    named = analyse_campaign(record).conditions[1].metrics["wall_s"].companions
+    named = analyse_campaign(record).conditions[1].metrics["wall_s"].mode_associations
     assert (named[0].covariate, named[0].value) == ("random_addresses", 1.0)

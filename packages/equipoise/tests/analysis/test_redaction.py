@@ -203,7 +203,9 @@ def test_an_intervention_of_the_user_s_own_names_its_variable() -> None:
 
 def test_an_unchanged_output_of_an_intervention_has_no_hidden_value() -> None:
     explains = attempts_of("output_to_file")
-    missed = ExpectedChange(0, unchanged=f"/{CANARY} was written to as often as before: 9 times")
+    missed = ExpectedChange(
+        0, unchanged_sentence=f"/{CANARY} was written to as often as before: 9 times"
+    )
     (attempt,) = explains.attempts
     explains = replace(explains, attempts=(replace(attempt, expected=(missed,)),))
     hiding = Condition("a", ("/bin/a",), environment={"TOKEN": CANARY})

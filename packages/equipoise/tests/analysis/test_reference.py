@@ -82,9 +82,9 @@ def test_less_bandwidth_costs_more() -> None:
     assert comparison.changed
     assert comparison.ratio == pytest.approx(1.5, rel=0.03)
     assert (
-        comparison.there is not None
-        and comparison.here is not None
-        and comparison.here < comparison.there
+        comparison.reference_median is not None
+        and comparison.median is not None
+        and comparison.median < comparison.reference_median
     )
 
 
@@ -92,7 +92,7 @@ def test_a_row_without_a_number_on_one_side_is_unknown_with_a_reason() -> None:
     comparison = compared(result(1, failures={"fork": "no child for you"}), result(2))
     assert (row(comparison, "fork").ratio, row(comparison, "fork").changed) == (None, None)
     assert row(comparison, "fork").unknown == "there: no child for you"
-    assert row(comparison, "fork").here is not None
+    assert row(comparison, "fork").median is not None
     assert comparison.geometric_mean_rows == len(ROWS) - 1
 
 
@@ -115,7 +115,10 @@ def test_differences_between_the_hosts_are_listed_without_a_new_boot() -> None:
         "mitigations": {"l1tf": "on"},
     }
     differences = environment_differences(earlier, later)
-    assert [(difference.name, difference.there, difference.here) for difference in differences] == [
+    assert [
+        (difference.name, difference.reference_value, difference.value)
+        for difference in differences
+    ] == [
         ("kernel", "6.1", "6.2"),
         ("governor", None, "powersave"),
         ("mitigations.l1tf", "none", "on"),
@@ -204,7 +207,11 @@ def test_a_fact_that_one_campaign_lacks_is_a_difference() -> None:
 def test_the_complete_environment_of_a_file_is_unknown() -> None:
     own = document_with({"kernel": "6.1", "cpu_model": "a"})
     (comparison,) = document_differences(document_with({"imported_from": ["a"]}, file="a"), own)
-    assert (comparison.name, comparison.there, comparison.here) == ("environment", None, "recorded")
+    assert (comparison.name, comparison.reference_value, comparison.value) == (
+        "environment",
+        None,
+        "recorded",
+    )
 
 
 def test_two_files_without_an_environment_are_not_equal() -> None:

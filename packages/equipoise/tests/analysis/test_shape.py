@@ -74,16 +74,16 @@ def test_the_slow_mode_is_associated_with_its_cpu() -> None:
     generator, cpus, paddings = generator_and_times(1)
     times = np.where(cpus == 1.0, 0.0096, 0.0081) * np.exp(generator.normal(0.0, 0.01, BLOCKS))
     wall = wall_of(synthetic_record(times, cpus, paddings))
-    assert [mode.at for mode in wall.modes] == pytest.approx([0.0081, 0.0096], rel=0.02)
+    assert [mode.value for mode in wall.modes] == pytest.approx([0.0081, 0.0096], rel=0.02)
     assert [mode.share for mode in wall.modes] == pytest.approx([1 - cpus.mean(), cpus.mean()])
-    (association,) = wall.companions
+    (association,) = wall.mode_associations
     assert (association.covariate, association.value, association.mode) == ("cpu", 1.0, 1)
 
 
 def test_the_slow_mode_is_associated_with_a_large_environment() -> None:
     generator, cpus, paddings = generator_and_times(2)
     times = np.where(paddings > 2048, 1.2, 1.0) * np.exp(generator.normal(0.0, 0.01, BLOCKS))
-    (association,) = wall_of(synthetic_record(times, cpus, paddings)).companions
+    (association,) = wall_of(synthetic_record(times, cpus, paddings)).mode_associations
     assert (association.covariate, association.value) == ("environment_bytes", None)
     assert association.correlation > 0
 
@@ -92,7 +92,7 @@ def test_a_single_mode_has_no_associations() -> None:
     generator, cpus, paddings = generator_and_times(3)
     wall = wall_of(synthetic_record(np.exp(generator.normal(0.0, 0.01, BLOCKS)), cpus, paddings))
     assert len(wall.modes) == 1
-    assert wall.companions == ()
+    assert wall.mode_associations == ()
     assert wall.states is not None
     assert len(wall.states) == 1
 
@@ -102,8 +102,8 @@ def test_a_change_of_state_is_named_by_its_first_trial() -> None:
     times = np.exp(generator.normal(0.0, 0.01, BLOCKS)) * (1.0 + 0.2 * (np.arange(BLOCKS) >= 40))
     wall = wall_of(synthetic_record(times, cpus, paddings))
     assert wall.states is not None
-    assert [state.begin for state in wall.states] == pytest.approx([0, 40], abs=1)
-    assert [association.covariate for association in wall.companions] == ["time"]
+    assert [state.first_trial for state in wall.states] == pytest.approx([0, 40], abs=1)
+    assert [association.covariate for association in wall.mode_associations] == ["time"]
 
 
 def test_every_comparison_has_the_answer_of_each_statistic() -> None:

@@ -37,7 +37,7 @@ def sentence_of(
     blocks_to_go: int | None = None,
     metric: str = "wall_s",
     more_is_better: bool = False,
-    means_veto: bool = False,
+    means_forbid_equivalence: bool = False,
 ) -> str:
     comparison = replace(
         comparison_of("old", "new", 1.0, 10),
@@ -49,7 +49,7 @@ def sentence_of(
         min_effect=1.0,
         blocks=blocks,
         blocks_to_go=blocks_to_go,
-        means_veto=means_veto,
+        means_forbid_equivalence=means_forbid_equivalence,
         stratum={},
     )
     return verdict_sentence(comparison, "old", "new", more_is_better=more_is_better)
@@ -106,11 +106,11 @@ def test_no_sentence_has_an_estimate_outside_its_interval() -> None:
 
 
 def test_means_that_forbid_equivalent_are_a_description() -> None:
-    assert sentence_of("undecided", 1.0, mean_ratio=1.35, means_veto=True) == (
+    assert sentence_of("undecided", 1.0, mean_ratio=1.35, means_forbid_equivalence=True) == (
         "A typical run of new takes the same time as one of old, within 1 %, but many runs "
         "together may differ: their means differ by +35.0 % (description, without an error rate)."
     )
-    timed_out = sentence_of("undecided", 1.0, mean_ratio=None, means_veto=True)
+    timed_out = sentence_of("undecided", 1.0, mean_ratio=None, means_forbid_equivalence=True)
     assert timed_out.endswith("their means have no finite ratio.")
 
 

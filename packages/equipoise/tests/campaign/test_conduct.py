@@ -235,7 +235,9 @@ def test_several_candidates_share_one_baseline_and_one_error_rate(tmp_path: Path
     document = validated(analyse_campaign(stage.ledger.read_run(stage.start(plan))))
     verdicts = {comparison.candidate: comparison.verdict for comparison in document.comparisons}
     assert verdicts == {"same": "equivalent", "slow": "slower", "fast": "faster"}
-    assert all(math.isclose(comparison.level, 0.05) for comparison in document.comparisons)
+    assert all(
+        math.isclose(comparison.significance_level, 0.05) for comparison in document.comparisons
+    )
 
 
 def test_a_campaign_without_an_effect_that_matters_runs_to_its_limit(tmp_path: Path) -> None:

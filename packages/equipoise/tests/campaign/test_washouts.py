@@ -37,9 +37,9 @@ def test_carry_over_alone_ends_without_a_difference(tmp_path: Path) -> None:
     (comparison,) = document.comparisons
     check = comparison.carry_over_check
     assert check is not None
-    assert check.went_on
+    assert check.added_washouts
     assert check.verdict == "faster"
-    assert check.could_make == "all"
+    assert check.explainable_part == "all"
     low, high = check.carry_over_ci
     assert low is not None
     assert high is not None
@@ -68,7 +68,7 @@ def test_a_true_difference_stops_without_washouts_and_the_result_says_why(tmp_pa
     (comparison,) = document.comparisons
     assert comparison.verdict == "slower"
     assert comparison.carry_over_check is not None
-    assert comparison.carry_over_check.could_make == "nothing"
+    assert comparison.carry_over_check.explainable_part == "nothing"
     assert not any(trial.washout for trial in record.trials)
     assert "carry_over" not in [warning.code for warning in document.warnings]
 
@@ -80,10 +80,10 @@ def test_a_true_difference_with_carry_over_is_found_by_the_washouts(tmp_path: Pa
     check = comparison.carry_over_check
     assert check is not None
     assert check.verdict == "faster"
-    if check.went_on:
+    if check.added_washouts:
         assert comparison.verdict == "slower"
     else:
-        assert check.could_make != "nothing"
+        assert check.explainable_part != "nothing"
 
 
 @pytest.mark.parametrize("place", [0, 1])
@@ -130,7 +130,7 @@ def test_a_budget_that_ends_before_the_washouts_gives_a_warning(tmp_path: Path) 
     resumed = analyse_campaign(stage.ledger.read_run(run_id))
     check = resumed.comparisons[0].carry_over_check
     assert check is not None
-    assert check.went_on
+    assert check.added_washouts
 
 
 def test_only_the_suspected_comparison_continues(tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_only_the_suspected_comparison_continues(tmp_path: Path) -> None:
     assert by_name["c"].verdict == "slower"
     check = by_name["b"].carry_over_check
     assert check is not None
-    assert check.went_on
+    assert check.added_washouts
     assert by_name["b"].verdict not in ("faster", "slower", "mixed")
     assert {trial.condition for trial in record.trials if trial.washout} == {0, 1}
     rows = [row for row in document.trials if row.condition == "c" and row.phase == "measured"]
@@ -165,13 +165,13 @@ def test_chosen_washouts_are_in_every_block_and_all_conditions_count(tmp_path: P
 def test_the_washout_of_a_block_is_one_of_its_conditions_and_a_coin() -> None:
     plan = plan_of("a", "b", "c")
     drawn = [
-        draw_block(plan, "measured", block, (0, 2), washouts=True).washout
+        draw_block(plan, "measured", block, (0, 2), washouts=True).washout_condition
         for block in range(1, 1001)
     ]
     assert set(drawn) == {0, 2}
     # Three standard errors of a thousand throws of a fair coin.
     assert abs(sum(washout == 0 for washout in drawn) - 500) < 48
-    assert draw_block(plan, "measured", 1).washout is None
+    assert draw_block(plan, "measured", 1).washout_condition is None
 
 
 def test_campaigns_that_a_restart_would_break_only_warn() -> None:

@@ -85,11 +85,11 @@ def test_a_program_relinked_in_twelve_layouts_shows_its_layout_variance(
     assert trial["variance"] == pytest.approx(0.0, abs=1e-20)
     (comparison,) = result["comparisons"]
     # Three times as far in every layout: the ratio has no layout variance at all.
-    assert comparison["by_level"]["mean"] == pytest.approx(3.0)
+    assert comparison["by_level"]["geometric_mean"] == pytest.approx(3.0)
     least, most = comparison["by_level"]["across_ci"]
     # The resolution of the metric is all that is left open.
     assert least <= 3.0 <= most
-    assert comparison["in_these_layouts"]["scope"].startswith("across processes, in these 12")
+    assert comparison["in_drawn_layouts"]["scope"].startswith("across processes, in these 12")
     shown = equipoise("show", "last", "--verbose").out
     assert "in these layouts alone: slower" in shown
     assert "these 12 layouts" in shown
@@ -111,7 +111,7 @@ def test_a_study_has_layouts_by_a_key(equipoise: Equipoise, linked: Path) -> Non
     assert len(result["run"]["layouts"]) == 4
     assert all(row["random_addresses"] for row in result["run"]["layouts"])
     (comparison,) = result["comparisons"]
-    assert comparison["by_level"]["mean"] == pytest.approx(2.0)
+    assert comparison["by_level"]["geometric_mean"] == pytest.approx(2.0)
 
 
 STACK = """

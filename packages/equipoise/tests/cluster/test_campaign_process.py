@@ -83,7 +83,7 @@ def test_repeated_order_starts_no_second_campaign(host: Path) -> None:
     assert end.running_s > 0.0
     record = recorded(host)
     assert record.plan.membership is not None
-    assert record.plan.membership.fleet == order.fleet
+    assert record.plan.membership.fleet_identity == order.fleet
     assert record.plan.measure.working_folder == str(host)
     assert record.segments[0].stopped_because == "block limit"
     # Once more, and as a late task of an earlier segment: nothing starts.

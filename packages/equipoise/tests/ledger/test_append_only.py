@@ -37,15 +37,15 @@ CERTIFICATE = Certificate(
     alpha=0.05,
     campaigns=60,
     blocks=40,
-    called_different=0,
-    injected=3.0,
+    false_alarms=0,
+    injected_percent=3.0,
     injected_campaigns=20,
-    injected_found=20,
-    injected_blocks=9.5,
+    detected_campaigns=20,
+    blocks_to_detection=9.5,
     trial_s=0.01,
-    spread=1.0,
-    smallest_in_a_minute=0.25,
-    smallest_in_ten_minutes=None,
+    ratio_spread=1.0,
+    smallest_effect_in_a_minute=0.25,
+    smallest_effect_in_ten_minutes=None,
     runs=("one", "two"),
 )
 
@@ -73,7 +73,7 @@ def test_every_table_is_one_whose_protection_is_tested(ledger: Ledger, path: Pat
 
 def test_the_latest_certificate_is_that_of_the_same_kernel_and_cpu(ledger: Ledger) -> None:
     assert ledger.latest_certificate("6.1", "fast") is None
-    later = replace(CERTIFICATE, made_at=2.0, called_different=1)
+    later = replace(CERTIFICATE, made_at=2.0, false_alarms=1)
     elsewhere = replace(CERTIFICATE, kernel="6.2")
     for certificate in (CERTIFICATE, later, elsewhere):
         ledger.record_certificate(certificate)

@@ -113,7 +113,7 @@ def test_metrics_of_a_workload_belong_only_to_their_own_trial(tmp_path: Path) ->
 
 def test_washouts_run_the_drawn_condition_before_each_trial(tmp_path: Path) -> None:
     trials = runner(ScriptedStarter(), plan_of(), tmp_path)
-    draw = msgspec.structs.replace(DRAW, washout=0)
+    draw = msgspec.structs.replace(DRAW, washout_condition=0)
     report = [run().trial for place in (0, 1) for run in trials.trials_at(draw, place)]
     assert [(t.condition, t.position, t.washout) for t in report] == [
         (0, 0, True),

@@ -47,7 +47,9 @@ def test_the_interval_that_decided_on_equivalent_stands_beside_that_of_the_ratio
     )
     line = "90 % equivalence interval -0.70 % to +0.80 %"
     assert line in certainty_of(equivalent)
-    assert line in certainty_of(replace(equivalent, verdict="undecided", means_veto=True))
+    assert line in certainty_of(
+        replace(equivalent, verdict="undecided", means_forbid_equivalence=True)
+    )
     slower = replace(equivalent, verdict="slower")
     for other in (slower, replace(equivalent, equivalence_ci=equivalent.ratio_ci)):
         assert not any("equivalence" in sentence for sentence in certainty_of(other))
@@ -68,7 +70,7 @@ def test_the_level_of_three_that_share_alpha_is_that_of_all_of_them() -> None:
     three = tuple(
         replace(
             comparison_of("a", name, ratio, ratio_ci=(0.99, 2.4)),
-            level=0.05 / 3.0,
+            significance_level=0.05 / 3.0,
             verdict="equivalent",
             equivalence_ci=(0.995, 1.004),
             equivalence_level=0.1 / 3.0,

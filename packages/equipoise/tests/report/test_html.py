@@ -173,9 +173,9 @@ def test_the_page_has_the_shape_of_each_condition_and_each_statistic() -> None:
     wall = replace(
         first.metrics["wall_s"],
         modes=(Mode(0.049, 0.7), Mode(0.052, 0.3)),
-        companions=(ModeAssociation(1, "cpu", 1.0, 0.9, 0.001),),
+        mode_associations=(ModeAssociation(1, "cpu", 1.0, 0.9, 0.001),),
         states=(State(0, 0.049), State(30, 0.052)),
-        tail=3.1,
+        tail_ratio=3.1,
         drift=Drift(1.023, (1.01, 1.04)),
         autocorrelation=0.45,
     )

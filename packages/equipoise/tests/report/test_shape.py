@@ -22,10 +22,10 @@ from packages.equipoise.tests.report.forms import screen
 TWO = (Mode(0.0081, 0.7), Mode(0.0096, 0.3))
 
 
-def summary(*modes: Mode, companions: tuple[ModeAssociation, ...] = ()) -> MetricSummary:
+def summary(*modes: Mode, mode_associations: tuple[ModeAssociation, ...] = ()) -> MetricSummary:
     """A summary with these modes."""
     wall = document_of().conditions[0].metrics["wall_s"]
-    return replace(wall, modes=modes, companions=companions)
+    return replace(wall, modes=modes, mode_associations=mode_associations)
 
 
 def test_one_mode_needs_no_sentence() -> None:
@@ -52,7 +52,7 @@ def test_one_mode_needs_no_sentence() -> None:
 def test_the_sentence_of_two_modes_names_what_they_go_with(
     companion: ModeAssociation, words: str
 ) -> None:
-    sentence = modes_sentence("wall_s", summary(*TWO, companions=(companion,)))
+    sentence = modes_sentence("wall_s", summary(*TWO, mode_associations=(companion,)))
     assert sentence == f"2 modes: 8.10 ms (70 %) and 9.60 ms (30 %); {words}"
 
 
@@ -61,7 +61,7 @@ def test_only_the_strongest_companion_of_each_mode_is_named() -> None:
         ModeAssociation(1, "cpu", 1.0, 0.9, 0.001),
         ModeAssociation(1, "load", None, 0.5, 0.001),
     )
-    sentence = modes_sentence("wall_s", summary(*TWO, companions=(strong, weak)))
+    sentence = modes_sentence("wall_s", summary(*TWO, mode_associations=(strong, weak)))
     assert sentence is not None
     assert "load" not in sentence
 
@@ -84,7 +84,7 @@ def test_statistics_of_a_metric_of_which_more_is_better_are_shown_as_its_values(
 def test_three_modes_are_named_by_their_values() -> None:
     modes = (*TWO, Mode(0.02, 0.1))
     sentence = modes_sentence(
-        "wall_s", summary(*modes, companions=(ModeAssociation(2, "cpu", 0, 0.9, 0.0),))
+        "wall_s", summary(*modes, mode_associations=(ModeAssociation(2, "cpu", 0, 0.9, 0.0),))
     )
     assert sentence is not None
     assert sentence.startswith("3 modes: 8.10 ms (70 %), 9.60 ms (30 %) and 20.0 ms (10 %); ")
@@ -94,7 +94,7 @@ def test_three_modes_are_named_by_their_values() -> None:
 def test_modes_of_memory_are_bytes_and_high_or_low() -> None:
     companion = ModeAssociation(1, "cpu", 1.0, 0.9, 0.001)
     modes = (Mode(1e6, 0.5), Mode(2e6, 0.5))
-    sentence = modes_sentence("max_rss_bytes", summary(*modes, companions=(companion,)))
+    sentence = modes_sentence("max_rss_bytes", summary(*modes, mode_associations=(companion,)))
     assert sentence == "2 modes: 1.00 MB (50 %) and 2.00 MB (50 %); the high one goes with CPU 1"
 
 

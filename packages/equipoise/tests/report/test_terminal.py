@@ -156,7 +156,7 @@ def test_trials_alone_have_no_table_of_levels() -> None:
 
 def test_conditions_of_different_numbers_of_trials_share_a_heading_without_a_number() -> None:
     document = layered_document("a", "b")
-    fewer = replace(by_level_of(1.0), these="these 9 layouts")
+    fewer = replace(by_level_of(1.0), within_scope="these 9 layouts")
     (comparison,) = document.comparisons
     printed = screen(replace(document, comparisons=(replace(comparison, by_level=fewer),)))
     heading = printed[printed.index("by level") :].splitlines()[0]

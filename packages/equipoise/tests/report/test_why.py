@@ -33,7 +33,7 @@ def explained(name: str = "new") -> ResultDocument:
             TimePart("user", 1.0, 0.98, -0.02, (-0.03, -0.01), -0.04),
             TimePart("system", 0.01, 0.5, 0.49, (None, None), 0.98),
         ),
-        observed={"profile": (3, 3)},
+        run_counts={"profile": (3, 3)},
         unseen={"waits": ("perf_event_open: not permitted", "more", "and more")},
         summary="98 % of the extra time is system time",
     )

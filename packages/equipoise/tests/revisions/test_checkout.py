@@ -114,7 +114,7 @@ def test_changes_of_tracked_files_are_part_of_the_working_tree(made: MadeReposit
     repo = repository_at(made.path)
     revision = revision_of_working_tree(repo)
     assert revision.uncommitted
-    assert revision.asked == WORKING_TREE
+    assert revision.typed_name == WORKING_TREE
     tree = checked_out(made)
     assert (tree / "value").read_text() == "changed\n"
     assert (tree / "picture").read_bytes() == bytes(range(256))
@@ -126,7 +126,7 @@ def test_changes_of_tracked_files_are_part_of_the_working_tree(made: MadeReposit
 
 def test_a_clean_working_tree_is_head(made: MadeRepository) -> None:
     revision = revision_of_working_tree(repository_at(made.path))
-    assert (revision.asked, revision.uncommitted) == ("HEAD", False)
+    assert (revision.typed_name, revision.uncommitted) == ("HEAD", False)
     assert revision.label == f"HEAD ({made.git('rev-parse', 'HEAD')[:10]})"
 
 

@@ -166,7 +166,7 @@ def explained() -> tuple[RunRecord, ResultDocument]:
             TimePart("system", 0.003, 0.145, 0.142, (0.136, 0.148), 0.94),
             TimePart("waiting", 0.002, 0.002, 0.0, (-0.001, 0.001), 0.0),
         ),
-        observed={"profile": (3, 3), "syscalls": (3, 3)},
+        run_counts={"profile": (3, 3), "syscalls": (3, 3)},
         unseen={},
         summary="94 % of the extra time is system time and 6 % user time",
     )

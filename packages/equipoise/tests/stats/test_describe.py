@@ -37,7 +37,7 @@ def test_one_trial_has_no_spread_and_no_bounds() -> None:
     assert (summary.median, summary.mean, summary.min, summary.max) == (2.0, 2.0, 2.0, 2.0)
     assert summary.sd is None
     assert summary.median_ci == (None, None)
-    assert summary.modes == (Mode(at=2.0, share=1.0),)
+    assert summary.modes == (Mode(value=2.0, share=1.0),)
     assert summary.drift == Drift(ratio=None, ratio_ci=(None, None))
 
 
@@ -210,15 +210,15 @@ def test_four_blocks_have_a_ratio_but_no_interval() -> None:
 
 def test_a_drift_has_the_chance_of_its_ranks_among_independent_trials() -> None:
     generator = np.random.default_rng(31)
-    chances = [drift(generator.normal(1.0, 0.02, 18), seed=1).chance for _ in range(2000)]
+    chances = [drift(generator.normal(1.0, 0.02, 18), seed=1).p_value for _ in range(2000)]
     # 18 trials give 6 + 6 ranks, which are coarse; the error rate is kept all the same.
     for level in (0.01, 0.05):
         share = float(np.mean([chance is not None and chance <= level for chance in chances]))
         assert share <= level + 3.0 * math.sqrt(level / 2000)
     slowing = np.linspace(1.0, 1.2, 60) * np.exp(generator.normal(0.0, 0.01, 60))
-    chance = drift(slowing, seed=1).chance
+    chance = drift(slowing, seed=1).p_value
     assert chance is not None and chance < 1e-6
-    assert drift(np.ones(30), seed=1).chance == 1.0
+    assert drift(np.ones(30), seed=1).p_value == 1.0
 
 
 def test_the_interval_of_a_quantile_covers_it_as_often_as_claimed() -> None:

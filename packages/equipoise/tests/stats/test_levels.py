@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from equipoise.model.errors import UnusableInput
-from equipoise.model.result import Component
+from equipoise.model.result import VarianceComponent
 from equipoise.stats.levels import Levels, advice, describe_advice, plural_of, variance_by_level
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import judge
@@ -117,7 +117,7 @@ def levels_of(*components: tuple[str, int, float]) -> Levels:
     return Levels(
         mean=1.0,
         components=tuple(
-            Component(name, units, variance, (0.0, 1.0), 0.0)
+            VarianceComponent(name, units, variance, (0.0, 1.0), 0.0)
             for name, units, variance in components
         ),
         within_ci=(0.9, 1.1),
@@ -133,8 +133,8 @@ def test_advice_has_the_effect_of_one_more_minute_at_each_level() -> None:
     new_processes = 1.0 / 50 + 0.5 / 500
     more_iterations = 1.0 / 20 + 0.5 / 800
     assert [advice.level for advice in found] == ["process", "iteration"]
-    assert found[0].narrower == pytest.approx(1 - np.sqrt(new_processes / now))
-    assert found[1].narrower == pytest.approx(1 - np.sqrt(more_iterations / now))
+    assert found[0].narrowed_fraction == pytest.approx(1 - np.sqrt(new_processes / now))
+    assert found[1].narrowed_fraction == pytest.approx(1 - np.sqrt(more_iterations / now))
     assert describe_advice(found) == (
         "one more minute on new processes narrows the interval by 37 %, on more iterations by 2 %"
     )
@@ -143,7 +143,7 @@ def test_advice_has_the_effect_of_one_more_minute_at_each_level() -> None:
 def test_a_negative_component_counts_as_0() -> None:
     found = advice(levels_of(("layout", 4, -0.1), ("trial", 40, 1.0)), (5.0, 1.5))
     assert found[0].level == "trial"
-    assert found[0].narrower == pytest.approx(1 - np.sqrt(1 / 2))
+    assert found[0].narrowed_fraction == pytest.approx(1 - np.sqrt(1 / 2))
 
 
 @pytest.mark.parametrize("costs", [(1.0,), (1.0, 0.0), (-1.0, 1.0)])

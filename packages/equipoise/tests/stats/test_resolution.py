@@ -158,7 +158,10 @@ def test_coarse_rates_that_differ_by_a_fifth_are_not_called_equivalent() -> None
         )[0]
         for seed in range(60)
     )
-    wrong = sum(judgement.verdict == "equivalent" or judgement.means_veto for judgement in judged)
+    wrong = sum(
+        judgement.verdict == "equivalent" or judgement.means_forbid_equivalence
+        for judgement in judged
+    )
     assert wrong <= at_most(60, ALPHA)
 
 

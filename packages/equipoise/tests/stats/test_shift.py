@@ -159,11 +159,11 @@ def test_every_statistic_has_its_answer() -> None:
     few = statistic_answers(baseline[:99], candidate[:99], min_effect=1.0)
     assert [answer.statistic for answer in few] == ["minimum", *deciles, "mean"]
     assert by_statistic["maximum"].ratio == pytest.approx(candidate.max() / baseline.max())
-    assert [by_statistic[statistic].says for statistic in ("minimum", "p20")] == [
+    assert [by_statistic[statistic].verdict for statistic in ("minimum", "p20")] == [
         "faster",
         "faster",
     ]
-    assert {by_statistic[statistic].says for statistic in ("p40", "p50", "p90", "mean")} == {
+    assert {by_statistic[statistic].verdict for statistic in ("p40", "p50", "p90", "mean")} == {
         "slower"
     }
     ratio = by_statistic["minimum"].ratio
@@ -190,7 +190,7 @@ def test_a_statistic_is_certain_if_its_interval_leaves_out_no_difference() -> No
 def test_the_mean_is_never_certain_since_its_interval_has_no_error_rate() -> None:
     costs = np.random.default_rng(8).uniform(1.0, 1.01, 200)
     *_, mean = statistic_answers(costs, 3.0 * costs, min_effect=1.0)
-    assert (mean.statistic, mean.says, mean.certain) == ("mean", "slower", False)
+    assert (mean.statistic, mean.verdict, mean.certain) == ("mean", "slower", False)
 
 
 @pytest.mark.parametrize("tail", [2.0, 5.0, 0.0])
@@ -210,9 +210,9 @@ def test_equal_conditions_have_hardly_ever_a_certain_statistic(tail: float) -> N
 
 def test_a_ratio_within_the_smallest_effect_is_equivalent() -> None:
     costs = np.linspace(1.0, 2.0, 50)
-    assert {answer.says for answer in statistic_answers(costs, 1.005 * costs, min_effect=1.0)} == {
-        "equivalent"
-    }
+    assert {
+        answer.verdict for answer in statistic_answers(costs, 1.005 * costs, min_effect=1.0)
+    } == {"equivalent"}
 
 
 def test_a_timeout_is_slower_than_everything_and_has_no_ratio() -> None:
@@ -220,7 +220,7 @@ def test_a_timeout_is_slower_than_everything_and_has_no_ratio() -> None:
     assert by_statistic[-1] == StatisticAnswer("mean", None, "slower")
     assert by_statistic[0] == StatisticAnswer("minimum", 1.0, "equivalent")
     both = statistic_answers(np.full(3, math.inf), np.full(3, math.inf), min_effect=1.0)
-    assert {answer.says for answer in both} == {"equivalent"}
+    assert {answer.verdict for answer in both} == {"equivalent"}
 
 
 CAMPAIGNS, BLOCKS = 2000, 40

@@ -311,7 +311,7 @@ def test_a_program_of_which_one_run_in_ten_is_slow_is_not_called_equivalent() ->
 def test_means_that_forbid_equivalent_are_reported_without_a_forecast() -> None:
     blocks = PairedBlocks(*rarely_three_times_as_slow(1, 200))
     judged = judged_alone(blocks)
-    assert (judged.verdict, judged.means_veto) == ("undecided", True)
+    assert (judged.verdict, judged.means_forbid_equivalence) == ("undecided", True)
     assert max(-judged.equivalence_low, judged.equivalence_high) <= math.log(1.01)
     assert blocks_to_go([blocks], [judged], min_effect=1.0, alpha=0.05, seed=1) == (None,)
 
@@ -369,10 +369,10 @@ def test_timeouts_of_both_conditions_forbid_equivalent() -> None:
     orders = generator.choice([-1, 1], 2000)
     judged = judged_alone(PairedBlocks(costs[:, 0], costs[:, 1], orders), min_effect=3.0)
     assert judged.verdict == "undecided"
-    assert judged.means_veto
+    assert judged.means_forbid_equivalence
 
 
 def test_two_conditions_with_cost_0_may_be_equivalent() -> None:
     nothing = judged_alone(PairedBlocks([0.0] * 40, [0.0] * 40, [1, -1] * 20))
     assert nothing.ln_mean_ratio == 0.0
-    assert not nothing.means_veto
+    assert not nothing.means_forbid_equivalence

@@ -183,14 +183,14 @@ def test_the_long_run_variance_is_independent_of_the_level(dependence: float) ->
 
 def test_a_campaign_names_the_time_of_a_change_of_state() -> None:
     found = states(stepped((60, 100.0), (40, 112.0)))
-    assert [segment.begin for segment in found] == pytest.approx([0, 60], abs=1)
-    assert [segment.level for segment in found] == pytest.approx([100.0, 112.0], abs=0.5)
+    assert [segment.first_trial for segment in found] == pytest.approx([0, 60], abs=1)
+    assert [segment.mean for segment in found] == pytest.approx([100.0, 112.0], abs=0.5)
     assert len(states(stepped((100, 100.0)))) == 1
 
 
 def test_the_states_of_many_trials_are_found_from_medians() -> None:
     found = states(stepped((30_000, 100.0), (10_000, 103.0)))
-    assert [segment.begin for segment in found] == pytest.approx([0, 30_000], abs=40)
+    assert [segment.first_trial for segment in found] == pytest.approx([0, 30_000], abs=40)
 
 
 @pytest.mark.parametrize("values", [[], [1.0, math.inf], [math.nan] * 30])
@@ -230,5 +230,5 @@ def test_a_state_begins_at_a_trial_even_if_trials_were_grouped() -> None:
     values = generator.normal(1.0, 0.01, size=30_001)
     values[20_000:] += 0.2
     first, second = states(values)
-    assert first.begin == 0
-    assert abs(second.begin - 20_000) < 200
+    assert first.first_trial == 0
+    assert abs(second.first_trial - 20_000) < 200

@@ -183,7 +183,7 @@ def test_the_extra_time_is_split_by_the_accounts_of_the_trials() -> None:
     assert shares["system"] == pytest.approx(0.9, abs=0.01)
     assert shares["user"] == pytest.approx(0.1, abs=0.01)
     assert extra.summary.startswith("90 % of the extra time is system time and 10 % user time")
-    assert extra.observed == {"profile": (3, 3)}
+    assert extra.run_counts == {"profile": (3, 3)}
 
 
 def test_without_observations_nothing_is_explained() -> None:
@@ -212,7 +212,7 @@ def test_the_last_observed_pair_is_shown_or_the_named_one() -> None:
     assert (shown.extra_time.candidate, shown.extra_time.slower) == ("c", "a")
     request = with_causes(shown, record, None, choose_gap(record, candidate="b")).extra_time
     assert request is not None
-    assert (request.candidate, request.observed) == ("b", {"profile": (3, 3)})
+    assert (request.candidate, request.run_counts) == ("b", {"profile": (3, 3)})
 
 
 class Notes:

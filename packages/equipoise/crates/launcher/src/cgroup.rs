@@ -51,8 +51,8 @@ impl Leaf {
     }
 
     fn create(parent: PathBuf, identity: String, number: u32) -> Result<Self, String> {
-        let process = std::process::id();
-        let folder = parent.join(format!("{LEAF_PREFIX}{identity}-{process}-{number}"));
+        let pid = std::process::id();
+        let folder = parent.join(format!("{LEAF_PREFIX}{identity}-{pid}-{number}"));
         for _ in 0..MAX_ATTEMPTS {
             fs::create_dir(&folder).map_err(|error| {
                 format!("cannot make a cgroup in {}: {error}", parent.display())
@@ -211,8 +211,8 @@ fn is_leaf_name(name: &str) -> bool {
         return false;
     };
     let parts: Vec<&str> = rest.split('-').collect();
-    matches!(parts[..], [identity, process, number]
-        if is_identity(identity) && is_number(process) && is_number(number))
+    matches!(parts[..], [identity, pid, number]
+        if is_identity(identity) && is_number(pid) && is_number(number))
 }
 
 fn is_abandoned(folder: &Path) -> bool {

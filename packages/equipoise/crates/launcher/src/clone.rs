@@ -118,8 +118,8 @@ unsafe fn clone_into_cgroup(
     libc::pid_t::try_from(result).map_err(io::Error::other)
 }
 
-/// Makes the system call clone3; the child then calls `entry` on its new stack. A plain system call
-/// would return in the child, too, and the C library has no other function.
+/// Makes the system call clone3, after which the child calls `entry`. The code is in assembly,
+/// because the child's new stack has no frame to which a Rust function could return.
 #[cfg(target_arch = "x86_64")]
 unsafe fn clone3_then_call(
     request: *mut libc::clone_args,

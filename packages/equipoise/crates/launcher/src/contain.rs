@@ -27,8 +27,8 @@ pub fn kill_trial(pid: libc::pid_t) {
     kill_with_group(pid, pid);
 }
 
-/// Kills a child. Kills its process group, too, if the child or the trial leads the group. A child
-/// may be in another group, such as the client's, which must not be killed.
+/// Kills a child, and its process group if the child or the trial leads the group. A child may be
+/// in another group, such as the client's, which must not be killed.
 fn kill_with_group(pid: libc::pid_t, trial: libc::pid_t) {
     // SAFETY: passes numbers only. The child was not reaped, so the kernel does not reuse its id or
     // the id of its group.
@@ -113,7 +113,7 @@ pub fn sweep(trial: libc::pid_t, leaf: Option<&Leaf>) -> SweepResult {
     }
 }
 
-/// Reaps every child that has ended, and counts the killed children; returns whether any is left.
+/// Reaps ended children, and counts the killed children; returns whether a child still runs.
 fn reap_ended(killed: &mut u32) -> bool {
     loop {
         match child::wait_for_any(libc::WNOHANG) {
@@ -124,7 +124,7 @@ fn reap_ended(killed: &mut u32) -> bool {
     }
 }
 
-/// Returns the children of the launcher, adopted ones included.
+/// Returns the children of the launcher, including adopted orphans.
 fn children() -> Vec<libc::pid_t> {
     let launcher = std::process::id();
     fs::read_to_string(format!("/proc/self/task/{launcher}/children")).map_or_else(

@@ -13,8 +13,8 @@ use equipoise_kernel::clock::SECOND_NS;
 /// Maximum length of a line, longer than any arguments and environment that Linux accepts.
 const MAX_LINE_BYTES: usize = 64 << 20;
 
-/// Size of the buffer between requests; a larger buffer is freed. The kernel never reports a lower
-/// peak memory for a trial than for the launcher.
+/// Size of the buffer between requests. A larger buffer is freed, because the kernel never reports
+/// a lower peak memory for a trial than for the launcher.
 const IDLE_BUFFER_BYTES: usize = 64 << 10;
 
 /// Maximum number of bytes of one read.

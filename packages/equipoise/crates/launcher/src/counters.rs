@@ -9,7 +9,7 @@ use equipoise_kernel::perf::{HARDWARE, SOFTWARE, is_forbidden};
 use crate::perf::{Config, Count, Event, Modes};
 use crate::protocol::Report;
 
-/// Events that a counter counts if it may not count inside the kernel.
+/// Events that a counter still counts if it may not count inside the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WithoutKernel {
     /// All events, because the counter is a clock.

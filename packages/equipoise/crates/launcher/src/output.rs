@@ -139,6 +139,7 @@ fn create_in_memory() -> io::Result<File> {
     unsafe { owned(libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC)) }.map(File::from)
 }
 
+/// Whether the file system can make a hole of the first of two pages.
 fn can_punch(file: &File) -> bool {
     file.set_len(8192).is_ok() && punch(file, 4096).is_ok() && file.set_len(0).is_ok()
 }

@@ -18,7 +18,7 @@ pub struct Settings {
     pub user: Option<User>,
 }
 
-/// Name of a setting that the kernel may refuse.
+/// A setting that the kernel may refuse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Setting {
     Cpus,

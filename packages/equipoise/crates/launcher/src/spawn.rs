@@ -1,4 +1,5 @@
-//! Starts a program without a shell, and without an allocation between clone and exec.
+//! Starts a program without a shell, and without an allocation between clone and exec. The child
+//! begins on the launcher's one CPU, which is awake. Just before its exec, it gets its own CPUs.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::io;
@@ -23,15 +24,14 @@ pub struct Streams {
     pub error: OwnedFd,
 }
 
-/// A program to start, in the format that the kernel reads. It is prepared before the clock is
-/// read.
+/// A program to start, in the format that the kernel reads; prepared before the start.
 pub struct Program<'a> {
     file: &'a CStr,
     arguments: Vec<*const c_char>,
     environment: Vec<*const c_char>,
     working_folder: &'a CStr,
     streams: &'a Streams,
-    ignored_signals: &'a [libc::c_int],
+    signals_to_reset: &'a [libc::c_int],
     cpus: Option<Cpus>,
     settings: Settings,
     outcome: Outcome,
@@ -39,16 +39,16 @@ pub struct Program<'a> {
 
 /// Errors of a start. The child writes them into the memory that it shares with the launcher.
 struct Outcome {
-    /// Number in `STEPS`, from 1, of the resource that failed; 0 for success.
-    step: AtomicUsize,
+    /// Number in `RESOURCES`, from 1, of the resource that failed; 0 for success.
+    failed_resource: AtomicUsize,
     /// Error number of this resource.
     errno: AtomicI32,
-    /// Error number if the child could not use all CPUs; 0 for success.
+    /// Error number if the child did not get the CPUs of the trial; 0 for success.
     affinity_errno: AtomicI32,
 }
 
 /// Resources that the child may fail to use.
-const STEPS: [Resource; 6] = [
+const RESOURCES: [Resource; 6] = [
     Resource::Streams,
     Resource::WorkingFolder,
     Resource::Setting(Setting::Cpus),
@@ -67,8 +67,8 @@ pub struct Started {
     /// Descriptor that is readable when all threads of the process have ended.
     pub process: OwnedFd,
     /// Time just before the start, by the monotonic clock.
-    pub at_ns: u64,
-    /// Error because of which the program may use only one CPU.
+    pub start_ns: u64,
+    /// Error because of which the program may use only the launcher's one CPU.
     pub affinity_error: Option<io::Error>,
 }
 
@@ -104,24 +104,24 @@ impl<'a> Program<'a> {
             environment: pointers(environment),
             working_folder: working_folder.as_c_str(),
             streams,
-            ignored_signals: &[],
+            signals_to_reset: &[],
             cpus: None,
             settings: Settings::default(),
             outcome: Outcome {
-                step: AtomicUsize::new(0),
+                failed_resource: AtomicUsize::new(0),
                 errno: AtomicI32::new(0),
                 affinity_errno: AtomicI32::new(0),
             },
         }
     }
 
-    /// Gives the child the default actions of these signals.
-    pub fn with_default_signals(mut self, ignored_signals: &'a [libc::c_int]) -> Self {
-        self.ignored_signals = ignored_signals;
+    /// Restores the default actions of these signals, which the launcher ignores, in the child.
+    pub fn with_signals_to_reset(mut self, signals: &'a [libc::c_int]) -> Self {
+        self.signals_to_reset = signals;
         self
     }
 
-    /// Lets the child use these CPUs. They are set just before it executes its program.
+    /// Sets the CPUs of the trial; `None` leaves the child on the CPUs of the launcher.
     pub fn with_cpus(mut self, cpus: Option<Cpus>) -> Self {
         self.cpus = cpus;
         self
@@ -139,7 +139,7 @@ impl<'a> Program<'a> {
         cgroup: Option<BorrowedFd<'_>>,
     ) -> Result<Started, StartError> {
         let argument = ptr::from_ref(self).cast_mut().cast::<c_void>();
-        let at_ns = monotonic_ns();
+        let start_ns = monotonic_ns();
         // SAFETY: `run_child` leaves by exec or _exit, allocates nothing, takes no lock and writes
         // only to the atomics of `outcome`. The parent sleeps until then, so `self` stays valid.
         let cloned = unsafe { clone::vfork_with(stack, cgroup, run_child, argument) };
@@ -147,20 +147,20 @@ impl<'a> Program<'a> {
             resource: Resource::Process,
             error,
         })?;
-        match self.outcome.step.load(Ordering::Relaxed) {
+        match self.outcome.failed_resource.load(Ordering::Relaxed) {
             0 => Ok(Started {
                 pid,
                 process,
-                at_ns,
+                start_ns,
                 affinity_error: match self.outcome.affinity_errno.load(Ordering::Relaxed) {
                     0 => None,
                     errno => Some(io::Error::from_raw_os_error(errno)),
                 },
             }),
-            step => {
+            number => {
                 child::discard(pid);
                 Err(StartError {
-                    resource: STEPS[step - 1],
+                    resource: RESOURCES[number - 1],
                     error: io::Error::from_raw_os_error(self.outcome.errno.load(Ordering::Relaxed)),
                 })
             }
@@ -181,8 +181,8 @@ impl<'a> Program<'a> {
             if libc::chdir(self.working_folder.as_ptr()) != 0 {
                 return Resource::WorkingFolder;
             }
-            signals::reset(self.ignored_signals);
-            // This comes last: before it, parent and child share one CPU that is awake.
+            signals::reset(self.signals_to_reset);
+            // As late as possible, because the CPU so far is awake.
             if let Some(error) = self.cpus.and_then(|cpus| cpus.apply().err()) {
                 let errno = error.raw_os_error().unwrap_or(libc::EINVAL);
                 self.outcome.affinity_errno.store(errno, Ordering::Relaxed);
@@ -216,14 +216,14 @@ impl<'a> Program<'a> {
 extern "C" fn run_child(argument: *mut c_void) -> libc::c_int {
     // SAFETY: `argument` is the Program that `start` passed and keeps.
     let program = unsafe { &*argument.cast::<Program<'_>>() };
-    let unusable_resource = program.become_program();
+    let unusable = program.become_program();
     let errno = io::Error::last_os_error().raw_os_error();
     let outcome = &program.outcome;
     let errno = errno.unwrap_or(libc::EINVAL);
     outcome.errno.store(errno, Ordering::Relaxed);
-    let step = STEPS.iter().position(|step| *step == unusable_resource);
-    let step = step.unwrap_or(STEPS.len() - 1) + 1;
-    outcome.step.store(step, Ordering::Relaxed);
+    let index = RESOURCES.iter().position(|known| *known == unusable);
+    let number = index.unwrap_or(RESOURCES.len() - 1) + 1;
+    outcome.failed_resource.store(number, Ordering::Relaxed);
     // SAFETY: ends the child at once, without running any function of the parent.
     unsafe { libc::_exit(NOT_EXECUTED) }
 }

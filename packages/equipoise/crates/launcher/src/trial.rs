@@ -48,8 +48,8 @@ impl TrialRunner {
     /// Runs one trial; returns `None` if the client closed the pipe or a signal arrived meanwhile.
     ///
     /// Starts the program, waits, reads clock and counters, reaps the program, and kills the
-    /// processes that are left. `client` is the descriptor of the pipe. The report has errors of
-    /// the trial.
+    /// remaining processes. `client` is the descriptor of the pipe. Errors of the trial are in the
+    /// report.
     pub fn run(&mut self, request: &Request, client: RawFd) -> io::Result<Option<Report>> {
         if let Some(Err(reason)) = self.leaf.as_mut().map(Leaf::renew_if_killed) {
             self.leaf = None;
@@ -73,7 +73,7 @@ impl TrialRunner {
             report.stopped_by = contain::stopped_by(started.pid);
         }
         let counters_after = self.counters.read();
-        report.wall_ns = Some(ended_ns - started.at_ns);
+        report.wall_ns = Some(ended_ns - started.start_ns);
         contain::kill_trial(started.pid);
         self.allow_all_cpus(&mut report);
         account::report_end(&started, ending, &mut report)?;
@@ -144,7 +144,7 @@ impl TrialRunner {
             &request.working_folder,
             &streams,
         )
-        .with_default_signals(&self.signals.ignored)
+        .with_signals_to_reset(&self.signals.ignored)
         .with_settings(settings)
         .with_cpus(self.stay_on_one_cpu(report));
         keep_cpu_busy(self.awake_ns);
@@ -155,8 +155,7 @@ impl TrialRunner {
             && self.leaf.is_some()
             && !lacks_resources(&failure.error)
         {
-            // A seccomp profile may refuse clone3, the only system call that starts a process in a
-            // cgroup.
+            // Only clone3 starts a process in a cgroup, and a seccomp profile may refuse it.
             let reason = format!("clone3 into the cgroup: {}", failure.error);
             self.leaf = None;
             self.limitations.push(("cgroup", reason.clone()));
@@ -236,16 +235,17 @@ impl TrialRunner {
         request: &Request,
         client: RawFd,
     ) -> io::Result<(Ending, u64)> {
-        let deadline = started.at_ns.saturating_add(nanoseconds(request.timeout_s));
-        let mut upkeep_at = started.at_ns + UPKEEP_NS;
+        let timeout_ns = nanoseconds(request.timeout_s);
+        let deadline = started.start_ns.saturating_add(timeout_ns);
+        let mut next_upkeep = started.start_ns + UPKEEP_NS;
         loop {
             let mut watched = [
                 watch(started.process.as_raw_fd(), libc::POLLIN),
                 watch(client, libc::POLLRDHUP),
                 watch(self.signals.stop.as_raw_fd(), libc::POLLIN),
             ];
-            let wake_at = deadline.min(upkeep_at);
-            poll(&mut watched, Some(wake_at.saturating_sub(monotonic_ns())))?;
+            let wake_time = deadline.min(next_upkeep);
+            poll(&mut watched, Some(wake_time.saturating_sub(monotonic_ns())))?;
             let now = monotonic_ns();
             let [has_exited, client_closed, must_stop] = watched.map(|entry| entry.revents != 0);
             if has_exited {
@@ -257,12 +257,12 @@ impl TrialRunner {
             if now >= deadline {
                 return Ok((Ending::TimedOut, now));
             }
-            if now >= upkeep_at {
+            if now >= next_upkeep {
                 if contain::stopped_by(started.pid).is_some_and(is_terminal_stop) {
                     return Ok((Ending::Stopped, now));
                 }
                 self.upkeep(started.pid, request.error_cap_bytes);
-                upkeep_at = monotonic_ns() + UPKEEP_NS;
+                next_upkeep = monotonic_ns() + UPKEEP_NS;
             }
         }
     }
@@ -295,7 +295,7 @@ impl TrialRunner {
         }
     }
 
-    /// Reports whether memory ran out. `before` is the number of such kills before the trial.
+    /// Reports whether memory ran out. `before` has the kills for this reason before the trial.
     fn report_out_of_memory(&self, before: Option<Result<u64, String>>, report: &mut Report) {
         if report.signal != Some(libc::SIGKILL) || report.timed_out {
             report.out_of_memory = Some(false);

@@ -54,7 +54,7 @@ def simple_commands(line: str) -> Iterator[tuple[Word, ...]]:
 
 
 def _commands_in(line: str, index: int, end: int, depth: int) -> Iterator[tuple[Word, ...]]:
-    """Yield the commands in a part of a line, and those of ``depth`` nested substitutions."""
+    """Yield the commands between two indices, then those in substitutions, down to ``depth``."""
     words: list[Word] = []
     inner_ranges: list[tuple[int, int]] = []
     is_redirection_target = False
@@ -122,7 +122,7 @@ def _read_word(line: str, start: int, end: int) -> tuple[Word, list[tuple[int, i
 
 
 def _closing_index(line: str, start: int, end: int, closing: str) -> int:
-    """Return the index of the sign that closes the sign before ``start``; ``end`` without it."""
+    """Return the index of the sign that closes the sign before ``start``; without it, ``end``."""
     opening = {")": "(", "}": "{"}.get(closing)
     depth = 1
     for token in _QUOTED_OR_CHARACTER.finditer(line, start, end):
@@ -167,14 +167,15 @@ _ASSIGNING_BUILTINS = frozenset(("export", "declare", "typeset", "local", "reado
 _ASSIGNING_PROGRAMS = frozenset(("env", "sudo", "doas"))
 """Programs whose first arguments may be assignments."""
 _OPTIONS_WITH_VALUE = frozenset(("-u", "-C", "-g", "-h", "-p", "--unset", "--chdir", "--user"))
-"""Options of these programs after which the next argument is a value."""
+"""Options of `_ASSIGNING_PROGRAMS` after which the next argument is a value."""
 _SHELLS = frozenset(
     ("sh", "bash", "dash", "ash", "ksh", "mksh", "zsh", "busybox", "su", "runuser", "flock")
 )
+"""Programs that run a shell line: the argument after `_SHELL_LINE_OPTION`."""
 _BUILTINS_WITH_LINES = frozenset(("eval", "trap"))
 """Commands of a shell whose arguments are shell lines."""
 _SHELL_LINE_OPTION = re.compile(r"-[A-Za-z]*c|--command")
-"""Option of a shell after which the next argument is a shell line."""
+"""Option of `_SHELLS` after which the next argument is a shell line."""
 _ENV_SPLIT_OPTION = re.compile(r"-[A-Za-z]*S|--split-string")
 """Option of `env` after which the next argument is a shell line."""
 
@@ -250,25 +251,25 @@ def _roles(command: Sequence[str]) -> Iterator[tuple[int, _ArgumentRole]]:
     """Yield the index and the role of each argument that has a role."""
     program = ""
     may_set_variables = False
-    has_line_next = False
+    next_is_line = False
     for index, argument in enumerate(command):
         previous = command[index - 1] if index else ""
-        if has_line_next:
+        if next_is_line:
             yield index, "shell line"
-            has_line_next = program in _BUILTINS_WITH_LINES
+            next_is_line = program in _BUILTINS_WITH_LINES
         elif may_set_variables and _ASSIGNMENT.match(argument):
             yield index, "assignment"
         elif may_set_variables and _ENV_SPLIT_OPTION.fullmatch(argument):
-            has_line_next = True
+            next_is_line = True
         elif program in _SHELLS and _SHELL_LINE_OPTION.fullmatch(argument):
-            has_line_next = True
+            next_is_line = True
         elif not (
             may_set_variables and (argument.startswith("-") or previous in _OPTIONS_WITH_VALUE)
         ):
             name = os.path.basename(argument)
             if name in _ASSIGNING_PROGRAMS | _SHELLS | _BUILTINS_WITH_LINES:
                 program = name
-                has_line_next = name in _BUILTINS_WITH_LINES
+                next_is_line = name in _BUILTINS_WITH_LINES
             may_set_variables = name in _ASSIGNING_PROGRAMS
 
 

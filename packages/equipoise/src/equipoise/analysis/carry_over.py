@@ -1,7 +1,7 @@
-"""Checks whether carry-over, the effect of a trial on the next one, could explain a difference.
+"""Checks whether carry-over, the effect of a trial on the next trial, could explain a difference.
 
 A check uses the blocks without washouts. If carry-over could explain a whole difference, the
-campaign may continue with washouts. Then only blocks with washouts decide.
+campaign may continue with washouts. Then only the blocks with washouts decide.
 """
 
 from __future__ import annotations
@@ -33,48 +33,48 @@ def with_carry_over_checks(
 ) -> tuple[Comparison, ...]:
     """Return the comparison of each contrast with its check for carry-over.
 
-    There are no checks for functions, experiments of `why`, with ``--washout``, or with more than
-    `MAX_CONDITIONS` conditions.
+    Some campaigns have no checks: Python functions, experiments of `why`, campaigns with
+    ``--washout``, and campaigns with more than `MAX_CONDITIONS` conditions.
     """
-    blocks_before = blocks_before_washouts(plan, complete)
+    early_blocks = blocks_before_washouts(plan, complete)
     if (
         not plan.rules.checks_carry_over
         or plan.measure.washout
         or len(plan.conditions) > MAX_CONDITIONS
-        or not (comparisons and blocks_before)
+        or not (comparisons and early_blocks)
     ):
         return tuple(comparisons)
     trials = CarryOverTrials(plan)
-    for number, block in blocks_before.items():
+    for number, block in early_blocks.items():
         order = (trial.condition for trial in block)
         trials.add(number, order, read_block(block, plan).costs)
-    washout_start = first_washout_block(plan, complete)
-    conditions_after = (
-        set() if washout_start is None else {trial.condition for trial in complete[washout_start]}
+    first_block = first_washout_block(plan, complete)
+    washout_conditions = (
+        set() if first_block is None else {trial.condition for trial in complete[first_block]}
     )
-    verdicts_before = _verdicts_before_washouts(plan, blocks_before) if conditions_after else {}
+    verdicts = _verdicts_without_washouts(plan, early_blocks) if washout_conditions else {}
     checked = []
     for contrast, comparison in zip(plan.contrasts, comparisons, strict=True):
-        has_restarted = set(contrast.pair) <= conditions_after
+        added_washouts = set(contrast.pair) <= washout_conditions
         verdict, ratio = comparison.verdict, comparison.ratio
-        if has_restarted:
-            verdict, ratio = verdicts_before[contrast.pair]
+        if added_washouts:
+            verdict, ratio = verdicts[contrast.pair]
         fitted = trials.fit(contrast) if verdict in DIFFERENCE_VERDICTS else None
         if fitted is not None:
             block_count = sum(
                 set(contrast.pair) <= {trial.condition for trial in block}
-                for block in blocks_before.values()
+                for block in early_blocks.values()
             )
             check = _carry_over_check(
-                fitted, comparison, verdict, ratio, block_count, has_restarted=has_restarted
+                fitted, comparison, verdict, ratio, block_count, added_washouts=added_washouts
             )
             comparison = replace(comparison, carry_over_check=check)
-        # The simple estimate of carry-over would mix blocks with and without washouts.
-        checked.append(replace(comparison, carry_over=None) if conditions_after else comparison)
+        # ``carry_over`` would mix blocks with and without washouts.
+        checked.append(replace(comparison, carry_over=None) if washout_conditions else comparison)
     return tuple(checked)
 
 
-def _verdicts_before_washouts(
+def _verdicts_without_washouts(
     plan: Plan, blocks: Blocks
 ) -> Mapping[tuple[int, int], tuple[Verdict, float | None]]:
     """Return the verdict and the ratio of each contrast, by the indices of its conditions."""
@@ -95,20 +95,20 @@ def _carry_over_check(
     ratio: float | None,
     block_count: int,
     *,
-    has_restarted: bool,
+    added_washouts: bool,
 ) -> CarryOverCheck:
     """Return the check; ``verdict`` and ``ratio`` are from the blocks without washouts."""
-    is_slower = ratio is None or ratio > 1.0
+    side = 1.0 if ratio is None or ratio > 1.0 else -1.0
     check = CarryOverCheck(
-        could_make=fitted.could_make(1.0 if is_slower else -1.0),
+        explainable_part=fitted.explainable_part(side),
         carry_over=math.exp(fitted.carry_over),
         carry_over_ci=fitted.carry_over_ci,
         ratio=math.exp(fitted.difference),
         ratio_ci=fitted.ratio_ci,
         blocks=block_count,
-        went_on=has_restarted,
+        added_washouts=added_washouts,
         verdict=verdict,
-        called_ratio=ratio,
+        ratio_without_washouts=ratio,
         summary="",
     )
     return replace(check, summary=_check_sentence(check, comparison))
@@ -118,11 +118,12 @@ def _check_sentence(check: CarryOverCheck, comparison: Comparison) -> str:
     baseline, candidate = comparison.baseline, comparison.candidate
     factor = _times_with_interval(check.carry_over, check.carry_over_ci)
     effect = carry_over_clause(comparison, factor)
-    carry_over = "carry-over, the effect of a trial on the next one,"
-    if check.went_on:
-        size = "" if check.called_ratio is None else f" ({signed_change(check.called_ratio)})"
+    subject = "carry-over, the effect of a trial on the next one,"
+    if check.added_washouts:
+        ratio = check.ratio_without_washouts
+        size = "" if ratio is None else f" ({signed_change(ratio)})"
         return (
-            f"{carry_over} could explain the difference of {candidate}{size} in the {check.blocks} "
+            f"{subject} could explain the difference of {candidate}{size} in the {check.blocks} "
             f"blocks without washouts. There, {effect}. So only the {comparison.blocks} blocks "
             "with washouts count"
         )
@@ -131,13 +132,13 @@ def _check_sentence(check: CarryOverCheck, comparison: Comparison) -> str:
     explanation = (
         f"Here, {effect}. Without carry-over, {candidate} {verb} {factor} as {adverb} as {baseline}"
     )
-    match check.could_make:
+    match check.explainable_part:
         case "nothing":
-            return f"{carry_over} cannot explain the difference. {explanation}"
+            return f"{subject} cannot explain the difference. {explanation}"
         case "part":
-            return f"{carry_over} could explain part of the difference. {explanation}"
+            return f"{subject} could explain part of the difference. {explanation}"
         case "all":
-            return f"{carry_over} could explain the whole difference. {explanation}"
+            return f"{subject} could explain the whole difference. {explanation}"
 
 
 def _times_with_interval(ratio: float, interval: tuple[float | None, float | None]) -> str:

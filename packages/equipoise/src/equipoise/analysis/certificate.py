@@ -1,7 +1,7 @@
 """Certifies a host: measures its rate of false alarms, and the effects that it can detect.
 
-Some campaigns compare two equal programs. In other campaigns, the second program does more work
-than the first program: the *injected* work, a known amount.
+Some campaigns compare two equal programs. In the injected campaigns, the second program does more
+work than the first program: the *injected* work, a known amount.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def certify(
     records: list[RunRecord] = []
     for number in range(total):
         on_campaign(number, total)
-        plan = _plan(options, equal=number < options.campaigns)
+        plan = _plan(options, is_equal=number < options.campaigns)
         run_id = conduct.start(
             plan, ledger, ProgressListener(), runner_factory=runner_factory, now=now
         )
@@ -78,23 +78,24 @@ def certify(
     return _certificate(options, equal_records, injected_records, snapshot(), now())
 
 
-def _plan(options: CertifyOptions, *, equal: bool) -> Plan:
+def _plan(options: CertifyOptions, *, is_equal: bool) -> Plan:
     program = find_program("equipoise-workload", native_programs(), own_environment())
-    factor = 1.0 if equal else 1.0 + options.injected_percent / 100.0
+    factor = 1.0 if is_equal else 1.0 + options.injected_percent / 100.0
     second_work = round(options.work * factor)
-    works = {"spin": options.work, "spin again" if equal else "spin more": second_work}
+    works = {"spin": options.work, "spin again" if is_equal else "spin more": second_work}
     return Plan(
         study=CERTIFICATE_STUDY,
         conditions=tuple(
-            Condition(name, (program, "spin", "--work", str(work))) for name, work in works.items()
+            Condition(name, (program, "spin", "--work", str(steps)))
+            for name, steps in works.items()
         ),
         measure=Measure(working_folder="/"),
         stopping=Stopping(
-            blocks=options.blocks if equal else options.injected_blocks,
+            blocks=options.blocks if is_equal else options.injected_blocks,
             budget_s=1e9,
             min_seconds=0.0,
         ),
-        judgement=Judgement(alpha=options.alpha, min_effect=0.0 if equal else 1.0),
+        judgement=Judgement(alpha=options.alpha, min_effect=0.0 if is_equal else 1.0),
         seed=fresh_seed(),
     )
 
@@ -106,8 +107,8 @@ def _certificate(
     environment: dict[str, Any],
     made_at: float,
 ) -> Certificate:
-    called_different = sum(_verdict(record) in DIFFERENCE_VERDICTS for record in equal_records)
-    blocks_to_detection = [
+    false_alarms = sum(_verdict(record) in DIFFERENCE_VERDICTS for record in equal_records)
+    detection_blocks = [
         len(analysed_blocks(record)) for record in injected_records if _verdict(record) == "slower"
     ]
     differences = np.concatenate([_differences(record) for record in equal_records])
@@ -129,15 +130,15 @@ def _certificate(
         alpha=options.alpha,
         campaigns=len(equal_records),
         blocks=options.blocks,
-        called_different=called_different,
-        injected=options.injected_percent,
+        false_alarms=false_alarms,
+        injected_percent=options.injected_percent,
         injected_campaigns=len(injected_records),
-        injected_found=len(blocks_to_detection),
-        injected_blocks=statistics.median(blocks_to_detection) if blocks_to_detection else 0.0,
+        detected_campaigns=len(detection_blocks),
+        blocks_to_detection=statistics.median(detection_blocks) if detection_blocks else 0.0,
         trial_s=trial_s,
-        spread=float(100.0 * NORMAL_MAD * np.median(deviations)),
-        smallest_in_a_minute=smallest_effect_percent(60.0),
-        smallest_in_ten_minutes=smallest_effect_percent(600.0),
+        ratio_spread=float(100.0 * NORMAL_MAD * np.median(deviations)),
+        smallest_effect_in_a_minute=smallest_effect_percent(60.0),
+        smallest_effect_in_ten_minutes=smallest_effect_percent(600.0),
         runs=tuple(record.id for record in (*equal_records, *injected_records)),
     )
 

@@ -1,7 +1,8 @@
 """Compares and judges each candidate with its baseline, on the primary metric and on others.
 
 A contrast has the indices of a baseline and a candidate in the plan. The drawn layouts are the
-memory layouts that the coin drew for the campaign.
+memory layouts that the coin drew for the campaign. With layouts, a comparison is about layouts in
+general, and has another verdict for the drawn layouts.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from equipoise.measure.environment.covariates import RUN_DELAY
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import PRIMARY_METRIC, Condition, Contrast, Plan
 from equipoise.model.record import CampaignWarning, Trial
-from equipoise.model.result import Adjustment, CarryOver, Comparison, SlowRuns, TheseLayouts
+from equipoise.model.result import Adjustment, CarryOver, Comparison, DrawnLayouts, SlowRuns
 from equipoise.stats.carry_over import carry_over
 from equipoise.stats.changes import ratio_segments
 from equipoise.stats.constancy import may_have_one_ratio
@@ -134,15 +135,12 @@ def control_comparison(plan: Plan, blocks: Blocks) -> Comparison | None:
     control_plan = replace(plan, control=None, chosen_contrasts=contrasts)
     contrast_costs = costs_of_contrasts(control_plan, blocks, plan.judgement.primary_metric)
     paired_blocks = [costs.paired_blocks for costs in contrast_costs]
-    # The control only checks the tool, so no claim about other layouts is needed.
+    # The control only checks the tool, so no verdict on other layouts is needed.
     return _compare_in_drawn_layouts(control_plan, contrast_costs, paired_blocks)[0]
 
 
 def costs_of_contrasts(plan: Plan, blocks: Blocks, metric: str) -> list[ContrastCosts]:
-    """Return the costs of every candidate and its baseline on one metric.
-
-    Raise `UnusableInput` if a trial lacks the metric.
-    """
+    """Return the costs of each contrast; raise `UnusableInput` if a trial lacks the metric."""
     all_costs = block_costs(plan, blocks, metric)
     resolution = resolution_of(blocks, metric)
     return [
@@ -206,7 +204,7 @@ def _compare_across_layouts(
     paired_blocks: Sequence[PairedBlocks],
     drawn_comparisons: Sequence[Comparison],
 ) -> tuple[Comparison, ...]:
-    """Return comparisons across layouts in general, with claims about the drawn layouts."""
+    """Return comparisons across layouts in general, with verdicts in the drawn layouts."""
     layouts_of_blocks: list[list[int]] = [[] for _ in paired_blocks]
     for layouts, costs in zip(layouts_of_blocks, contrast_costs, strict=False):
         both_ran = costs.all_conditions.has_both(costs.contrast)
@@ -217,7 +215,7 @@ def _compare_across_layouts(
         paired_blocks, layouts_of_blocks, count=count, min_effect=min_effect, alpha=alpha
     )
     return tuple(
-        _with_claim_about_drawn_layouts(
+        _with_verdict_in_drawn_layouts(
             _comparison(
                 plan, costs, verdict, forecast=None, share_of_alpha=alpha / len(paired_blocks)
             ),
@@ -228,16 +226,16 @@ def _compare_across_layouts(
     )
 
 
-def _with_claim_about_drawn_layouts(
+def _with_verdict_in_drawn_layouts(
     comparison: Comparison, drawn: Comparison, lost_analyses: int
 ) -> Comparison:
-    """Add the claim about the drawn layouts to a comparison across layouts."""
-    claim = TheseLayouts(drawn.verdict, drawn.ratio, drawn.ratio_ci, drawn.scope, drawn.summary)
+    """Add the comparison ``drawn``, in the drawn layouts, to a comparison across layouts."""
+    inner = DrawnLayouts(drawn.verdict, drawn.ratio, drawn.ratio_ci, drawn.scope, drawn.summary)
     return replace(
         comparison,
         scope=SCOPE_ACROSS_LAYOUTS,
         summary=f"Across layouts: {comparison.summary}{lost_analyses_clause(lost_analyses)}",
-        in_these_layouts=claim,
+        in_drawn_layouts=inner,
         # Ratios may differ between layouts, so no constant ratio is expected.
         ratio_is_constant=True,
         ratio_segments=(),
@@ -280,7 +278,7 @@ def _comparison(
         ratio_ci=verdict.ratio_ci,
         equivalence_ci=verdict.equivalence_ci,
         equivalence_level=verdict.equivalence_level,
-        means_veto=verdict.means_veto,
+        means_forbid_equivalence=verdict.means_forbid_equivalence,
         ratio_is_constant=is_constant,
         ratio_segments=() if is_constant else ratio_segments(paired_blocks, numbers),
         e_value=verdict.e_value,
@@ -301,7 +299,7 @@ def _comparison(
         ),
         scope=scope_of(plan),
         summary="",
-        level=verdict.level,
+        significance_level=verdict.level,
         blocks_to_go=forecast,
         carry_over=_estimate_carry_over(plan, costs),
         slow_runs=_compare_slow_runs(plan, costs, verdict, share_of_alpha),
@@ -333,7 +331,7 @@ def _compare_slow_runs(
 ) -> SlowRuns:
     """Return the slow runs of a comparison, and test which condition has more slow runs.
 
-    The test has one threshold for both conditions. So it needs typical runs that do not differ.
+    The test has one threshold for both conditions, so both must have equal typical runs.
     """
     judgement, paired_blocks = plan.judgement, costs.paired_blocks
     margin = margin_of(judgement.min_effect)
@@ -341,19 +339,21 @@ def _compare_slow_runs(
     counts = slow_run_counts(paired_blocks.own_baseline, paired_blocks.candidate, margin)
     slow_runs = SlowRuns(
         factor=counts.factor,
-        baseline=counts.baseline,
-        candidate=counts.candidate,
-        runs=counts.runs,
+        baseline_count=counts.baseline,
+        candidate_count=counts.candidate,
+        run_count=counts.runs,
         unseen_share=unseen_share(counts.runs, judgement.alpha),
     )
-    if verdict.verdict == "equivalent" or verdict.means_veto:
+    if verdict.verdict == "equivalent" or verdict.means_forbid_equivalence:
         test = slow_run_test(
             paired_blocks.own_baseline, paired_blocks.candidate, margin=margin, alpha=share_of_alpha
         )
         role_by_side: dict[int, Literal["baseline", "candidate"]]
         role_by_side = {-1: "baseline", 1: "candidate"}
         role = role_by_side.get(test.side)
-        slow_runs = replace(slow_runs, more_often=role, e_value=test.e_value, level=test.level)
+        slow_runs = replace(
+            slow_runs, more_often=role, e_value=test.e_value, significance_level=test.level
+        )
     sentence = slow_runs_sentence(
         slow_runs,
         *_names_in_sentence(costs.contrast, baseline, candidate),
@@ -391,7 +391,7 @@ def _describe_adjustment(
 
 
 def scope_of(plan: Plan) -> str:
-    """Return a phrase for the runs that the verdicts are about: processes, intervals or layouts."""
+    """Return a phrase for the runs to which verdicts generalise (rule 2)."""
     if any(
         condition.server is not None and condition.server.trial == "interval"
         for condition in plan.conditions
@@ -405,7 +405,7 @@ def scope_of(plan: Plan) -> str:
 def _estimate_carry_over(plan: Plan, costs: ContrastCosts) -> CarryOver | None:
     """Return the carry-over; ``None`` if it is unknown, or if washouts remove it."""
     all_costs = costs.all_conditions
-    # Functions alternate within a process, so no function runs right before another.
+    # Functions run in turns within one process, so no trial simply follows another trial.
     if plan.rules.shares_processes or plan.measure.washout or np.isnan(all_costs.end_costs).any():
         return None
     return carry_over(

@@ -34,7 +34,7 @@ _NUMBER_LETTERS = len(" (9999999)")
 def records_for_display(records: Sequence[RunRecord], *, show_env: bool) -> tuple[RunRecord, ...]:
     """Prepare records that are reported together; names that differ stay different."""
     records = records if show_env else hide_values(records)
-    runs = [run for record in records for run in (record, *record.earlier, *record.members)]
+    runs = [run for record in records for run in (record, *record.earlier_runs, *record.members)]
     short_names = _short_names([condition for run in runs for condition in run.plan.conditions])
     return tuple(_with_short_texts(record, short_names) for record in records)
 
@@ -88,7 +88,9 @@ def _with_short_texts(record: RunRecord, short_names: TextReplacements) -> RunRe
         observations=tuple(
             _with_short_failure(observation, short_names) for observation in record.observations
         ),
-        earlier=tuple(_with_short_texts(earlier, short_names) for earlier in record.earlier),
+        earlier_runs=tuple(
+            _with_short_texts(earlier, short_names) for earlier in record.earlier_runs
+        ),
         members=tuple(_with_short_texts(member, short_names) for member in record.members),
     )
 

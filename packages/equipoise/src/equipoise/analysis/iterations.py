@@ -1,7 +1,8 @@
 """Classifies the iterations within trials, and compares conditions in the steady state.
 
 A trial may repeat its work and report the time of each iteration. The first iterations warm up; a
-steady state may follow. A comparison uses one number for each trial: the mean of its steady state.
+steady state may follow. The *shape* of a trial has its class, such as ``warm-up``, and stretches of
+about equal means. A comparison uses one number for each trial: the mean of its steady state.
 This number depends only on this trial, so the bets of the verdict stay fair
 (docs/explanation/modes.md).
 """
@@ -65,15 +66,15 @@ class ClassifiedCondition(Struct, frozen=True):
         return any(trial.better == "higher" for trial in self.trials)
 
     @property
-    def not_classed(self) -> int:
+    def unclassified_trials(self) -> int:
         """Number of trials without enough iterations to be classified."""
         return sum(trial.cost is None for trial in self.trials)
 
     def why_not_steady(self) -> str | None:
         """Return the reason why there is no steady state; ``None`` if there is one."""
-        if self.not_classed:
+        if self.unclassified_trials:
             return (
-                f"{self.not_classed} of its {len(self.trials)} trials reported fewer than "
+                f"{self.unclassified_trials} of its {len(self.trials)} trials reported fewer than "
                 f"{MIN_ITERATIONS} iterations"
             )
         if self.shape is None:
@@ -101,14 +102,15 @@ def iterations_in(samples: Iterable[Sample]) -> dict[str, list[Sample]]:
 
 
 def classify_iterations(
-    trials_by_condition: Mapping[int, Sequence[Trial]], unordered_metrics: Collection[str] = ()
+    trials_by_condition: Mapping[int, Sequence[Trial]],
+    metrics_without_time_order: Collection[str] = (),
 ) -> Classifications:
     """Classify the iterations of all analysed trials, given in the order in which they ran.
 
-    ``unordered_metrics`` are left out: their iterations are not a series in time.
+    ``metrics_without_time_order`` are left out, because they cannot show a warm-up.
     """
     classified = {
-        condition: _classify_by_metric(trials, unordered_metrics)
+        condition: _classify_by_metric(trials, metrics_without_time_order)
         for condition, trials in trials_by_condition.items()
     }
     return {condition: by_metric for condition, by_metric in classified.items() if by_metric}
@@ -122,9 +124,9 @@ def iteration_shape(condition: ClassifiedCondition) -> IterationShape:
     )
     if shape is None:
         summary = f"not classed: no trial has {MIN_ITERATIONS} iterations"
-        return IterationShape(None, False, trials, condition.not_classed, summary)
+        return IterationShape(None, False, trials, condition.unclassified_trials, summary)
     return IterationShape(
-        shape.kind, shape.has_steady_state, trials, condition.not_classed, shape.summary
+        shape.kind, shape.has_steady_state, trials, condition.unclassified_trials, shape.summary
     )
 
 
@@ -188,12 +190,12 @@ def _steady_comparison(
 
 
 def _classify_by_metric(
-    trials: Sequence[Trial], unordered_metrics: Collection[str]
+    trials: Sequence[Trial], metrics_without_time_order: Collection[str]
 ) -> dict[str, ClassifiedCondition]:
     iterations = [iterations_in(trial.samples) if trial.samples else {} for trial in trials]
     conditions = {}
     for metric in dict.fromkeys(itertools.chain.from_iterable(iterations)):
-        if metric not in unordered_metrics:
+        if metric not in metrics_without_time_order:
             classified_trials = tuple(
                 _classify_costs(trial, by_metric.get(metric, []))
                 for trial, by_metric in zip(trials, iterations, strict=True)
@@ -223,7 +225,7 @@ def _trial_iterations(classified_trial: ClassifiedTrial, shape: TrialShape) -> T
             for stretch in shape.segments.segments
         ),
         steady_from=shape.steady_from,
-        steady=None if shape.steady is None else as_value(shape.steady),
+        steady_mean=None if shape.steady is None else as_value(shape.steady),
     )
 
 

@@ -1,7 +1,4 @@
-"""Analyses of kinds of campaigns: each extends or replaces the result document of a comparison.
-
-A kind of campaign, such as a gate or a bisection, overrides methods of `AnalysisKind`.
-"""
+"""Analyses of kinds of campaigns: each extends or replaces the result document of a comparison."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Splits the variance of costs or ratios by level, and finds why the times of a command vary.
 
 Levels are nested: hosts, boots of a host, campaigns, memory layouts, trials and iterations. A level
-is replicated if it has several units, such as several layouts.
+is replicated if it has several units, such as several layouts. A source of chance, such as random
+memory addresses, is *held* in a condition if all trials of the condition have the same value of it.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ def ratios_by_level(
 def _with_interval_of_verdict(
     by_level: VarianceByLevel | None, comparison: Comparison
 ) -> VarianceByLevel | None:
-    if by_level is None or comparison.in_these_layouts is None or by_level.unknown_because:
+    if by_level is None or comparison.in_drawn_layouts is None or by_level.unknown_because:
         return by_level
     return replace(by_level, across_ci=comparison.ratio_ci)
 
@@ -128,7 +129,7 @@ class _TrialGroup(Struct, frozen=True):
     wall_s: float
     """Sum of the wall seconds of the trials; NaN if unknown."""
     iteration_s: float
-    """Sum of the mean iterations of the trials: seconds, if the metric is in seconds."""
+    """Sum over the trials of the mean iteration; seconds if the metric is in seconds."""
 
 
 class _Sample(Struct, frozen=True):
@@ -138,8 +139,8 @@ class _Sample(Struct, frozen=True):
     """Logarithms of k iterations, or of one cost or ratio, shape (k,)."""
     units: tuple[int, ...]
     """Number of the unit at each level, such as the number of the layout; highest level first."""
-    trials: _TrialGroup
-    """Trial of the cost, or trials of the block. Another sample takes about as long as these."""
+    group: _TrialGroup
+    """Trials of this sample; another sample takes about the same time."""
 
 
 def _read_logarithms(metric: str, trials: Sequence[Trial], draw: Draw) -> _TrialGroup:
@@ -195,12 +196,12 @@ def _split_by_level(
         return None
     highest_units = plural_of(next(iter(units_by_level)))
     unknown = VarianceByLevel(
-        mean=None,
-        these=f"these {highest_units}",
-        these_ci=(None, None),
-        across=f"across {highest_units}",
+        geometric_mean=None,
+        within_scope=f"these {highest_units}",
+        within_ci=(None, None),
+        across_scope=f"across {highest_units}",
         across_ci=(None, None),
-        level=plan.judgement.alpha,
+        significance_level=plan.judgement.alpha,
         components=(),
         advice=(),
         advice_summary=None,
@@ -229,9 +230,9 @@ def _split_by_level(
         advice_summary = f"{advice_summary} (without the time to link new layouts)"
     return replace(
         unknown,
-        mean=math.exp(levels.mean),
-        these=f"these {levels.components[0].units} {highest_units}",
-        these_ci=_ratio_interval(*levels.within_ci),
+        geometric_mean=math.exp(levels.mean),
+        within_scope=f"these {levels.components[0].units} {highest_units}",
+        within_ci=_ratio_interval(*levels.within_ci),
         across_ci=_ratio_interval(*levels.across_ci),
         components=levels.components,
         advice=advice_items,
@@ -255,7 +256,7 @@ def _level_advice(plan: Plan, levels: Levels, samples: Sequence[_Sample]) -> tup
     """Return advice on the number of units of each level; empty if it cannot be computed."""
     components = levels.components
     names = [component.level for component in components]
-    trial_s = sum(sample.trials.wall_s for sample in samples) / len(samples)
+    trial_s = sum(sample.group.wall_s for sample in samples) / len(samples)
     if (
         # With functions, the user does not choose the number of batches in a process.
         plan.rules.shares_processes
@@ -270,7 +271,7 @@ def _level_advice(plan: Plan, levels: Levels, samples: Sequence[_Sample]) -> tup
         if not plan.judgement.primary_metric.endswith("_s"):
             return ()
         mean_iteration_count = sum(len(sample.logarithms) for sample in samples) / len(samples)
-        iteration_s = sum(sample.trials.iteration_s for sample in samples) / len(samples)
+        iteration_s = sum(sample.group.iteration_s for sample in samples) / len(samples)
         # Seconds of a process without its iterations.
         trial_s = max(0.0, trial_s - mean_iteration_count * iteration_s)
     unit_s = {LAYOUT: 0.0, TRIAL: trial_s, ITERATION: iteration_s}
@@ -292,8 +293,8 @@ def sources_of_spread(
 
     A source has the status ``source`` if its share of the variance is at least `MIN_SOURCE_SHARE`
     and its p-value, corrected by Holm's method, is at most alpha. Other sources are ``not shown``.
-    The spread with all sources held is the ``remainder``. The result is empty if the campaign held
-    no source, or has too few blocks.
+    The spread with all sources held is the ``remainder``. The result is empty for other studies,
+    and with too few blocks.
     """
     if plan.study != WHAT_VARIES_STUDY or not blocks:
         return ()
@@ -365,7 +366,7 @@ def _spread_sentence(name: str, change: SpreadChange, status: Status) -> str:
 def layout_spread(record: RunRecord) -> float | None:
     """Return the standard deviation of one program's cost over layouts, in percent.
 
-    With several comparisons, return the largest standard deviation. ``None`` if it is unknown.
+    With several comparisons, return the largest; ``None`` if the standard deviation is unknown.
     """
     blocks = analysed_blocks(record)
     if not record.plan.layouts or not blocks:

@@ -132,7 +132,7 @@ def _ranking_of_group(
                 ratio=candidate_verdicts[pair].ratio,
                 ratio_ci=candidate_verdicts[pair].ratio_ci,
                 e_value=candidate_verdicts[pair].e_value,
-                level=candidate_verdicts[pair].level,
+                significance_level=candidate_verdicts[pair].level,
                 verdict=candidate_verdicts[pair].verdict,
                 blocks=candidate_verdicts[pair].blocks,
             )

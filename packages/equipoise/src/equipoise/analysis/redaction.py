@@ -45,15 +45,19 @@ _HARMLESS_VALUE = re.compile(r"[a-z]+(?:[-_ ][a-z]+)*|[0-9.]+[A-Za-z%]*")
 
 def hide_values(records: Sequence[RunRecord]) -> tuple[RunRecord, ...]:
     """Hide values in records that are reported together, and in their earlier runs and members."""
-    if any(record.earlier or record.members for record in records):
-        outer_records = [replace(record, earlier=(), members=()) for record in records]
-        inner_records = (run for record in records for run in (*record.earlier, *record.members))
+    if any(record.earlier_runs or record.members for record in records):
+        outer_records = [replace(record, earlier_runs=(), members=()) for record in records]
+        inner_records = (
+            run for record in records for run in (*record.earlier_runs, *record.members)
+        )
         hidden_records = hide_values([*outer_records, *inner_records])
         hidden_inner_records = iter(hidden_records[len(outer_records) :])
         return tuple(
             replace(
                 hidden_record,
-                earlier=tuple(itertools.islice(hidden_inner_records, len(record.earlier))),
+                earlier_runs=tuple(
+                    itertools.islice(hidden_inner_records, len(record.earlier_runs))
+                ),
                 members=tuple(itertools.islice(hidden_inner_records, len(record.members))),
             )
             for hidden_record, record in zip(hidden_records, records, strict=False)
@@ -79,7 +83,7 @@ def hide_variables(environment: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _hide_imported_variables(file_facts: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Replace values in an imported file: hyperfine records all variables of each command."""
+    """Replace the variables of each command, which files of hyperfine contain."""
     variables_by_command = file_facts.get(VARIABLES)
     if not isinstance(variables_by_command, Mapping):
         return {
@@ -157,6 +161,7 @@ def _hide_in_name(condition: Condition, replacements: TextReplacements) -> str:
 def _hide_in_record(
     record: RunRecord, replacements: TextReplacements, sizes: frozenset[str]
 ) -> RunRecord:
+    """Hide values in a record, except levels of the factors ``sizes``, which are numbers."""
     segments = tuple(
         replace(segment, environment=hide_variables(segment.environment))
         for segment in record.segments
@@ -249,7 +254,7 @@ def hide_document_values(document: ResultDocument) -> ResultDocument:
     if environment != document.environment:
         document = replace(document, environment=environment)
     document = analysis_of(document).hide_in_document(document)
-    # The values of a document are already hidden if they equal their placeholders.
+    # A document that Equipoise wrote may already have placeholders as values.
     if all(value == text for (_, value), text in replacements.placeholders.items()):
         return document
     command_texts: dict[str, str] = {}

@@ -1,7 +1,8 @@
 """Compares a result with an earlier result, and pools several campaigns of the same commands.
 
-The earlier result is the reference (`--against`). In the document, the reference is `there` and the
-new result is `here`. A row is one condition on one metric. A session is one of the two campaigns.
+The earlier result is the reference (`--against`); sentences call it *there*, and the new result
+*here*. A row is one condition on one metric. A session is one of the two campaigns. Pooled
+campaigns contribute only their first blocks, before which no campaign can stop at a verdict.
 """
 
 from __future__ import annotations
@@ -74,13 +75,13 @@ def compare_with_reference(
     metrics = analysis_of(result).row_metrics(result)
     reference = _with_names_of(reference, result)
     increasing_metrics = {*reference.more_is_better, *result.more_is_better}
-    earlier_rows, later_rows = (
+    reference_rows, result_rows = (
         dict(_cost_rows(document, metrics, increasing_metrics)) for document in (reference, result)
     )
     common_names = [
         name
-        for name, row in later_rows.items()
-        if name in earlier_rows and earlier_rows[name].metric == row.metric
+        for name, row in result_rows.items()
+        if name in reference_rows and reference_rows[name].metric == row.metric
     ]
     if not common_names:
         raise UnusableInput(
@@ -89,13 +90,13 @@ def compare_with_reference(
             f"{' or '.join(metrics)}",
         )
     sessions = tuple(
-        [rows[name].session for name in common_names] for rows in (earlier_rows, later_rows)
+        [rows[name].session for name in common_names] for rows in (reference_rows, result_rows)
     )
     differences = document_differences(reference, result)
     drift = 0.0 if differences else difference_between_sessions(*sessions)
     changes = changes_between(*sessions, min_effect=min_effect, alpha=alpha, between_sd=drift)
     row_changes = dict(zip(common_names, changes.rows, strict=True))
-    sides = {"there": (reference, earlier_rows), "here": (result, later_rows)}
+    sides = {"there": (reference, reference_rows), "here": (result, result_rows)}
     names = dict.fromkeys(
         condition.name for condition in (*result.conditions, *reference.conditions)
     )
@@ -109,14 +110,14 @@ def compare_with_reference(
         geometric_mean_rows=len(common_names),
         min_effect=min_effect,
         alpha=alpha,
-        level=changes.level,
+        significance_level=changes.level,
         between_sessions=100.0 * math.expm1(drift),
         scope=_scope(changes, drift, same_environment=not differences),
     )
 
 
 def _with_names_of(reference: ResultDocument, result: ResultDocument) -> ResultDocument:
-    """Give conditions of the reference the name that their command has in the result."""
+    """Rename each condition of the reference whose command has another name in the result."""
     names = {condition.name for condition in result.conditions}
     reference_names = {condition.name for condition in reference.conditions}
     by_command = {
@@ -192,9 +193,9 @@ def _reference_row(
     change: RowChange | None,
     metrics: Sequence[str],
 ) -> ReferenceRow:
-    """Return the comparison of one condition; ``sides`` has the results and all rows."""
-    earlier_row, later_row = (rows.get(name) for _, rows in sides.values())
-    known_rows = [row for row in (later_row, earlier_row) if row is not None]
+    """Return the comparison of one condition; ``sides`` has each result and its rows, by side."""
+    reference_row, result_row = (rows.get(name) for _, rows in sides.values())
+    known_rows = [row for row in (result_row, reference_row) if row is not None]
     unknown_because = None
     if change is None:
         reasons = [
@@ -208,8 +209,8 @@ def _reference_row(
     return ReferenceRow(
         name=name,
         metric=known_rows[0].metric if known_rows else metrics[0],
-        there=None if earlier_row is None else earlier_row.median,
-        here=None if later_row is None else later_row.median,
+        reference_median=None if reference_row is None else reference_row.median,
+        median=None if result_row is None else result_row.median,
         ratio=None if change is None else math.exp(change.difference),
         ratio_ci=(None, None) if change is None else _ratio_interval(change.low, change.high),
         p_value=None if change is None or unknown_because else change.p_value,
@@ -271,7 +272,7 @@ IGNORED_FACTS = frozenset(
         "variables_set_but_withheld",
     }
 )
-"""Facts that are not compared: they have no effect, or other fields of a result have them, too."""
+"""Facts that are not compared: they have no effect, or are also in other fields of a result."""
 ENVIRONMENT = "environment"
 """Name of a difference that stands for all facts that an imported file lacks."""
 
@@ -306,7 +307,7 @@ def differences_to_host(
         *(
             difference
             for difference in differences
-            if None not in (difference.there, difference.here)
+            if None not in (difference.reference_value, difference.value)
             and difference.name != "imported_from"
         ),
     )
@@ -344,6 +345,9 @@ _NO_COMMON_RATIO = "the campaigns are over layouts, whose ratios may differ"
 def pooled_campaigns(records: Sequence[RunRecord]) -> PooledCampaigns:
     """Pool the primary comparisons of campaigns that ran the same commands, oldest first.
 
+    Each contrast gets its ratio in each campaign, the pooled effect, the ratio that all campaigns
+    have in common, and its variance by level.
+
     Raise `UnusableInput` if there are fewer than two campaigns, if their primary metrics differ, or
     if one is an imported run.
     """
@@ -358,20 +362,21 @@ def pooled_campaigns(records: Sequence[RunRecord]) -> PooledCampaigns:
             "imported runs cannot be pooled, because Equipoise did not order their trials",
             hint="import all their files in one command",
         )
-    metrics = {record.plan.judgement.primary_metric for record in records}
+    metrics = {record.plan.judgement.primary_metric: record.id for record in records}
     if len(metrics) > 1:
+        examples = ", ".join(f"{metric} (run {run})" for metric, run in sorted(metrics.items()))
         raise UnusableInput(
-            f"the campaigns have different primary metrics: {', '.join(sorted(metrics))}",
-            hint="pool only campaigns with the same primary metric",
+            f"the campaigns have different primary metrics: {examples}",
+            hint=f"record campaigns of each metric in a ledger of their own ({option('ledger')})",
         )
     campaigns, blocks_by_campaign = zip(*map(_read_campaign, records), strict=True)
     boots = [f"{campaign.boot} {campaign.kernel}" for campaign in campaigns]
     hosts = _indices(["" if record.host is None else record.host.identity for record in records])
     hosts_and_boots = list(zip(hosts, _indices(boots), strict=True))
-    # A host affects all its campaigns alike. So with several hosts, each host counts once.
+    # All campaigns of a host have its effect. So with several hosts, each host counts once.
     replicates = [f"host {host}" for host in hosts] if len(set(hosts)) > 1 else boots
     comparisons: list[PooledComparison] = []
-    plan, metric = records[0].plan, metrics.pop()
+    plan, (metric,) = records[0].plan, metrics
     for contrast in plan.contrasts:
         names = plan.names_of(contrast)
         campaign_blocks = [blocks_by_names.get(names) for blocks_by_names in blocks_by_campaign]
@@ -383,13 +388,13 @@ def pooled_campaigns(records: Sequence[RunRecord]) -> PooledCampaigns:
         effects = [
             (*effect, replicate)
             for blocks, replicate in zip(campaign_blocks, replicates, strict=True)
-            if blocks is not None and (effect := effect_of(blocks.guaranteed)) is not None
+            if blocks is not None and (effect := effect_of(blocks.first_blocks)) is not None
         ]
         if effects:
             log_ratios, standard_errors, replicate_names = zip(*effects, strict=True)
             pooled = pool(np.array(log_ratios), np.array(standard_errors), replicate_names)
             block_counts = tuple(
-                0 if blocks is None else len(blocks.guaranteed) for blocks in campaign_blocks
+                0 if blocks is None else len(blocks.first_blocks) for blocks in campaign_blocks
             )
             levels = pooled_by_level(records, contrast, hosts_and_boots, block_counts)
             common = _common_ratio_of_blocks(known_blocks, records)
@@ -405,8 +410,8 @@ class _CampaignBlocks(Struct, frozen=True):
     """The blocks of one comparison in one campaign."""
 
     all_blocks: PairedBlocks
-    guaranteed: PairedBlocks
-    """First blocks. The campaign cannot stop at a verdict before these blocks are complete."""
+    first_blocks: PairedBlocks
+    """Blocks before which the campaign cannot stop at a verdict."""
 
 
 def _common_ratio_of_blocks(
@@ -426,13 +431,13 @@ def _read_campaign(
     blocks = analysed_blocks(record)
     blocks_by_names: dict[tuple[str, str], _CampaignBlocks] = {}
     if blocks:
-        metric, guaranteed_count = plan.judgement.primary_metric, _guaranteed_block_count(plan)
+        metric, first_count = plan.judgement.primary_metric, _first_block_count(plan)
         contrast_costs = costs_of_contrasts(plan, blocks, metric)
-        guaranteed_costs = costs_of_contrasts(
-            plan, dict(itertools.islice(blocks.items(), guaranteed_count)), metric
+        costs_in_first_blocks = costs_of_contrasts(
+            plan, dict(itertools.islice(blocks.items(), first_count)), metric
         )
-        for costs, guaranteed in zip(contrast_costs, guaranteed_costs, strict=True):
-            campaign_blocks = _CampaignBlocks(costs.paired_blocks, guaranteed.paired_blocks)
+        for costs, first in zip(contrast_costs, costs_in_first_blocks, strict=True):
+            campaign_blocks = _CampaignBlocks(costs.paired_blocks, first.paired_blocks)
             blocks_by_names.setdefault(plan.names_of(costs.contrast), campaign_blocks)
     campaign = PooledCampaign(
         record.id,
@@ -445,10 +450,10 @@ def _read_campaign(
     return campaign, blocks_by_names
 
 
-def _guaranteed_block_count(plan: Plan) -> int:
+def _first_block_count(plan: Plan) -> int:
     """Return the minimum number of blocks before a campaign can stop at a verdict."""
     alpha, count = plan.judgement.alpha, max(1, len(plan.contrasts))
-    block_count = earliest_block(min(plan.rules.decisive_sides * alpha, 0.5 * (1.0 + alpha)), count)
+    block_count = earliest_block(min(plan.rules.alpha_factor * alpha, 0.5 * (1.0 + alpha)), count)
     if plan.layouts:
         block_count = FIRST_ANALYSIS_BLOCKS * len(plan.layouts)
     return max(block_count, required_blocks(plan, plan.stopping))

@@ -71,16 +71,14 @@ DESCRIBED_METRICS = ("wall_s", "user_s", "sys_s", "max_rss_bytes", "minor_faults
 
 
 def analyse_campaign(record: RunRecord) -> ResultDocument:
-    """Compute the result document of a campaign.
-
-    `equipoise.why.result.result_of` adds the causes of its gap.
-    """
+    """Compute the result document of a campaign; `why.result.result_of` adds causes of gaps."""
     # Squares of huge values in an imported file overflow. The results are null.
     with paused_garbage_collector(), np.errstate(over="ignore", invalid="ignore"):
         return _document_of(record)
 
 
 def _document_of(record: RunRecord) -> ResultDocument:
+    """Return the kind's own document, or the document of a comparison with the kind's additions."""
     plan = record.plan
     rules, kind = plan.rules, analysis_of(plan.terms)
     own_document = kind.document(record)
@@ -177,7 +175,7 @@ def _control(plan: Plan, blocks: Blocks, by_condition: _TrialsByCondition) -> Co
 
 
 class _TrialsByCondition(Struct, frozen=True):
-    """Trials, failures and iterations, by index of the condition."""
+    """Facts about the trials, by index of the condition unless a field has another key."""
 
     analysed: Mapping[int, list[Trial]]
     failures: Mapping[int, int]
@@ -196,7 +194,7 @@ def _trials_by_condition(record: RunRecord, blocks: Blocks) -> _TrialsByConditio
         analysed,
         Counter(trial.condition for trial in record.trials if trial.failure is not None),
         record.measured_draws,
-        classify_iterations(analysed, record.plan.rules.no_series),
+        classify_iterations(analysed, record.plan.rules.metrics_without_time_order),
     )
 
 
@@ -210,18 +208,18 @@ def _condition_result(
         sample.metric for trial in analysed for sample in trial.samples if sample.iteration is None
     )
     # A trial that timed out, or that this host cannot run, has no valid values.
-    ended = [trial for trial in analysed if not trial.timed_out and not trial.is_unavailable]
+    valid = [trial for trial in analysed if not trial.timed_out and not trial.is_unavailable]
     metrics: dict[str, MetricSummary] = {}
     spread_reasons: dict[str, str] = {}
     primary_metric = plan.judgement.primary_metric
     compared_metrics = (primary_metric, *plan.judgement.other_metrics)
     shown_metrics = (*DESCRIBED_METRICS, *filter(MEASURED_METRICS.__contains__, compared_metrics))
     described = dict.fromkeys((*shown_metrics, *plan.measure.counters, *reported_metrics))
-    for metric, values in values_by_metric(ended, described).items():
+    for metric, values in values_by_metric(valid, described).items():
         is_known = ~np.isnan(values)
         if not is_known.any():
             continue
-        trials = ended if is_known.all() else list(itertools.compress(ended, is_known.tolist()))
+        trials = valid if is_known.all() else list(itertools.compress(valid, is_known.tolist()))
         summary = shape_of(plan, metric, values[is_known], trials, by_condition.draws)
         if metric == primary_metric:
             by_level = cost_by_level(plan, analysed, by_condition.draws)
@@ -252,7 +250,7 @@ def _condition_result(
 
 
 def trial_rows(record: RunRecord, complete: Blocks, decisive: Blocks) -> tuple[TrialRow, ...]:
-    """Return the row of every trial; ``complete`` and ``decisive`` are as in `left_out_because`."""
+    """Return the row of every trial; only trials of ``decisive`` blocks are analysed."""
     layouts = {(draw.phase, draw.block): draw.layout for draw in record.draws}
     return tuple(
         _row(

@@ -1,8 +1,7 @@
 """Describes the distribution of a metric of one condition, and why it is wide or unknown.
 
-A companion of a mode is a covariate, such as the CPU, that is associated with the mode. A state is
-a stretch of trials with about the same value. If nothing is compared, the result is the typical
-value of the only condition.
+A mode may be associated with a covariate, such as the CPU. A state is a series of trials with about
+the same value. If nothing is compared, the result is the typical value of the only condition.
 """
 
 from __future__ import annotations
@@ -45,13 +44,13 @@ CATEGORICAL_COVARIATES = frozenset({"cpu", "host"})
 POSITION, TIME, LAYOUT = "position", "time", "layout"
 ENVIRONMENT_BYTES, ARGUMENT_BYTES = "environment_bytes", "argument_bytes"
 RANDOM_ADDRESSES = "random_addresses"
-"""Covariates that the coin draws, and the time of a trial."""
+"""Covariates whose values the coin draws; `TIME` is the order of the trials."""
 
 
 def shape_of(
     plan: Plan, metric: str, values: FloatArray, trials: Sequence[Trial], draws: Mapping[int, Draw]
 ) -> MetricSummary:
-    """Describe one metric of one condition: its spread, its modes and their companions.
+    """Describe one metric of one condition: its spread, its modes and their associations.
 
     The primary metric also gets its states. ``values`` has the finite values of the n ``trials`` in
     the order in which they ran, shape (n,). ``draws`` has the draw of each measured block.
@@ -65,7 +64,7 @@ def shape_of(
         covariates = observed_covariates(trials)
         if plan.rules.has_random_order:
             covariates = [*_recorded_covariates(trials), *_drawn_covariates(plan, trials, draws)]
-        summary = replace(summary, companions=mode_associations(mode_indices, covariates))
+        summary = replace(summary, mode_associations=mode_associations(mode_indices, covariates))
     if metric == plan.judgement.primary_metric and len(values) >= MIN_TRIALS:
         summary = replace(summary, states=states(values))
     return summary
@@ -109,7 +108,7 @@ def _drawn_covariates(
 
 
 def _time_covariate(trials: Sequence[Trial]) -> Covariate:
-    """Return the order of the trials as a covariate; like a drawn value, it has no error."""
+    """Return the order of the trials as a covariate; like drawn values, it is known exactly."""
     return Covariate(
         TIME, np.arange(len(trials), dtype=np.float64), is_categorical=False, is_drawn=True
     )
@@ -134,7 +133,7 @@ def why_unknown(trials: Sequence[Trial], metric: str) -> str:
 
 
 def is_wide(summary: MetricSummary) -> bool:
-    """Return whether a metric spreads so widely that the report explains the spread."""
+    """Return whether a metric has a wide spread, which the report explains."""
     return summary.median > 0 and summary.p95 - summary.p05 > 2.0 * MIN_WIDE_SPREAD * summary.median
 
 
@@ -205,7 +204,7 @@ def typical_value(plan: Plan, blocks: Blocks) -> TypicalValue | None:
     ``None`` if the plan compares conditions, or no trial has the metric. A trial that timed out has
     the worst value.
     """
-    if not plan.describes_one:
+    if not plan.describes_single_condition:
         return None
     metric = plan.judgement.primary_metric
     sorted_values = np.sort(_described_values(plan, blocks))
@@ -216,7 +215,7 @@ def typical_value(plan: Plan, blocks: Blocks) -> TypicalValue | None:
         metric=metric,
         median=float(np.median(sorted_values)),
         median_ci=median_at_any_stop(sorted_values, plan.judgement.alpha),
-        level=plan.judgement.alpha,
+        significance_level=plan.judgement.alpha,
         trials=len(sorted_values),
         scope=SCOPE_OF_TYPICAL,
         summary="",
@@ -227,7 +226,7 @@ def typical_value(plan: Plan, blocks: Blocks) -> TypicalValue | None:
 
 def warnings_of_typical(plan: Plan, blocks: Blocks) -> Iterator[CampaignWarning]:
     """Yield a warning if runs of the only condition depend on earlier runs."""
-    if not plan.describes_one:
+    if not plan.describes_single_condition:
         return
     values = _described_values(plan, blocks)
     autocorrelation = rank_autocorrelation(values)

@@ -1,7 +1,4 @@
-"""Warnings about a campaign, each with a hint.
-
-If a warning concerns several conditions, it appears once and names all of them.
-"""
+"""Warnings about a campaign, each with a hint and the names of the conditions that it concerns."""
 
 from __future__ import annotations
 
@@ -214,7 +211,7 @@ def _carry_over_warnings(
         for index, comparison in enumerate(comparisons)
         if comparison.carry_over_check is not None
     }
-    if washout_sentences := [check.summary for check in checks.values() if check.went_on]:
+    if washout_sentences := [check.summary for check in checks.values() if check.added_washouts]:
         yield CampaignWarning(
             "carry_over",
             _joined(washout_sentences),
@@ -223,11 +220,11 @@ def _carry_over_warnings(
     explainable_checks = {
         index: check
         for index, check in checks.items()
-        if not check.went_on and check.could_make != "nothing"
+        if not check.added_washouts and check.explainable_part != "nothing"
     }
     if explainable_checks:
         can_add_washouts = may_add_washouts(record.plan) and any(
-            check.could_make == "all" for check in explainable_checks.values()
+            check.explainable_part == "all" for check in explainable_checks.values()
         )
         yield CampaignWarning(
             "carry_over",
@@ -278,7 +275,7 @@ def _minimum_clause(comparison: Comparison) -> str:
     if answer is None or answer.ratio is None:
         return f"the minima of {comparison.candidate} and {comparison.baseline}"
     return (
-        f"by the minimum {comparison.candidate} is {answer.says} than {comparison.baseline} "
+        f"by the minimum {comparison.candidate} is {answer.verdict} than {comparison.baseline} "
         f"({signed_change(answer.ratio)})"
     )
 
@@ -290,28 +287,28 @@ def _stopping_warnings(
     outcomes: Sequence[str] | None,
 ) -> Iterator[CampaignWarning]:
     verdicts = [comparison.verdict for comparison in comparisons]
-    answers: Sequence[str] = verdicts if outcomes is None else outcomes
+    results: Sequence[str] = verdicts if outcomes is None else outcomes
     measured_s = sum(map(block_seconds, blocks.values()))
     min_s = record.plan.stopping.min_seconds
-    if measured_s < min_s and record.segments and any(result != "undecided" for result in answers):
+    if measured_s < min_s and record.segments and any(result != "undecided" for result in results):
         yield CampaignWarning(
             "short_time",
             f"all blocks together took only {measured_s:.2g} s, and the verdict may be different "
             "at another time",
-            _longer_hint(record, len(blocks), measured_s),
+            _hint_to_measure_longer(record, len(blocks), measured_s),
         )
     near_verdict = None if outcomes is not None else _near_verdict(record, comparisons, len(blocks))
     if near_verdict is not None:
         yield CampaignWarning("verdict_near", *near_verdict)
 
 
-def _longer_hint(record: RunRecord, block_count: int, measured_s: float) -> str:
+def _hint_to_measure_longer(record: RunRecord, block_count: int, measured_s: float) -> str:
     plan, stopped_because = record.plan, record.stopped_because
     min_s = plan.stopping.min_seconds
     restart_hint = plan.rules.restart_hint
     resume_command = f"equipoise resume {record.id}"
     factor = min_s / max(measured_s, 1e-3)
-    if (kind_hint := plan.rules.longer_hint(min_s)) is not None:
+    if (kind_hint := plan.rules.hint_to_measure_longer(min_s)) is not None:
         return kind_hint
     match stopped_because:
         case "block limit":
@@ -354,7 +351,7 @@ def _near_verdict(
         return None
     decided_count = sum(forecast <= more_blocks for forecast in forecasts)
     subject = "the comparison" if len(comparisons) == 1 else f"{decided_count} open comparisons"
-    hint = record.plan.rules.longer_hint(None) or f"run `equipoise resume {record.id}`"
+    hint = record.plan.rules.hint_to_measure_longer(None) or f"run `equipoise resume {record.id}`"
     if not record.plan.stopping.patient:
         hint += f", or add {option('patient', True)} to exceed the budget if a verdict is near"
     return (

@@ -65,7 +65,7 @@ def typical_sentence(value: TypicalValue) -> str:
         interval = f"{run_count}: too few for an interval"
     else:
         ends = " to ".join("unlimited" if end is None else format_value(end) for end in (low, high))
-        interval = f"{100 * (1 - value.level):g} % interval {ends}; {run_count}"
+        interval = f"{100 * (1 - value.significance_level):g} % interval {ends}; {run_count}"
     return f"{claim} in a typical run ({interval})."
 
 
@@ -143,7 +143,7 @@ def verdict_sentence(
                 f"many runs together {ratio_clause(metric, baseline, candidate, mean_ratio)} "
                 f"{_NO_ERROR_RATE}"
             )
-        case "undecided" if comparison.means_veto:
+        case "undecided" if comparison.means_forbid_equivalence:
             # The typical runs are equivalent, but the means or the slow runs may not be.
             means = f"their means differ by {signed_change(mean_ratio)} {_NO_ERROR_RATE}"
             sentence = (
@@ -151,9 +151,9 @@ def verdict_sentence(
                 f"{comparison.min_effect:g} %, but many runs together may differ: "
                 f"{means if 0.0 < mean_ratio < math.inf else 'their means have no finite ratio'}"
             )
-            slow = comparison.slow_runs
-            if slow is not None and (slow.baseline or slow.candidate):
-                sentence += f"; {slow.summary}"
+            slow_runs = comparison.slow_runs
+            if slow_runs is not None and (slow_runs.baseline_count or slow_runs.candidate_count):
+                sentence += f"; {slow_runs.summary}"
         case "undecided" if _has_direction(ratio, low, high):
             is_slower = low is not None and low > 1.0
             sentence = (
@@ -177,13 +177,13 @@ def verdict_sentence(
 
 
 def waiting_sentence(summary: str) -> str:
-    """Return the sentence of a verdict, and add that most of the extra time is waiting."""
+    """Add to the sentence of a verdict that most of the extra time is waiting."""
     claim = summary.removesuffix(".")
     return f"{claim}; most of the extra time is waiting for a processor {_NO_ERROR_RATE}."
 
 
 def lost_analyses_clause(lost: int) -> str:
-    """Return a sentence on analyses across layouts without a number; it begins with a space."""
+    """Return a space and a sentence on analyses across layouts that gave no number."""
     if not lost:
         return ""
     analyses = "1 planned analysis" if lost == 1 else f"{lost} planned analyses"
@@ -230,7 +230,7 @@ def ratio_clause(
 ) -> str:
     """Return the clause on a ratio: ``zstd uses 5.04 times the memory of gzip (4.98 to 5.11)``.
 
-    The ratio is that of the values, not the costs; 0 or infinity if there is no finite ratio.
+    ``ratio`` is of values, not of costs; 0 or infinity if there is no finite ratio.
     """
     words = WORDS.get(metric)
     if words is None:
@@ -320,8 +320,8 @@ def ranking_sentence(
     if not followers:
         return _sentence_in_stratum(stratum, f"{leader} {verb} {best_of_all}{lead}")
     if all(set(contenders) <= tied_with[name] | {name} for name in contenders):
-        names, role = names_of(contenders), "as" if verb == "is" else "for"
-        return _sentence_in_stratum(stratum, f"{names} tie {role} {best_of_all}, {margin}{lead}")
+        tie = f"{names_of(contenders)} tie {'as' if verb == 'is' else 'for'} {best_of_all}"
+        return _sentence_in_stratum(stratum, f"{tie}, {margin}{lead}")
     names_of_contenders = names_of(contenders, "or")
     sentence = (
         f"Which of {len(conditions)} {verb} {superlative} is undecided: {names_of_contenders}"
@@ -349,8 +349,8 @@ def _lead_clause(
 ) -> str:
     """Return the clause on the lead of the first condition: ``: 2.2 times as fast as gzip``.
 
-    The lead is over the baseline; if the baseline is first, over the second condition. The clause
-    is empty if the lead is not certain.
+    The clause compares the leader with the baseline. If the baseline leads, the clause compares
+    with the first condition that is certainly slower. Without certainty, the clause is empty.
     """
     leader = next(condition for condition in conditions if condition.name == contenders[0])
     certainly_slower = [name for name in leader.faster_than if name not in contenders]
@@ -402,13 +402,13 @@ def disagreement_sentence(
 ) -> str | None:
     """Return the sentence on statistics that certainly contradict the verdict, or ``None``.
 
-    If the conditions are equivalent, each statistic that names a winner disagrees. If the verdict
-    is open, statistics disagree if they name different winners.
+    With the verdict ``equivalent``, each statistic with a winner contradicts. With an undecided or
+    mixed verdict, statistics with different winners contradict each other.
     """
     statistics_by_direction: dict[str, list[str]] = {"faster": [], "slower": []}
     for answer in answers:
-        if answer.certain and answer.says != "equivalent":
-            statistics_by_direction[answer.says].append(answer.statistic)
+        if answer.certain and answer.verdict != "equivalent":
+            statistics_by_direction[answer.verdict].append(answer.statistic)
     directions = [direction for direction, names in statistics_by_direction.items() if names]
     agrees = not directions if verdict == "equivalent" else set(directions) <= {verdict}
     if agrees or (verdict in ("undecided", "mixed") and len(directions) < 2):
@@ -438,28 +438,31 @@ def control_sentence(*, excludes_one: bool, alpha: float) -> str:
 
 
 def slow_runs_sentence(
-    slow: SlowRuns, baseline: str, candidate: str, *, metric: str, more_is_better: bool = False
+    slow_runs: SlowRuns, baseline: str, candidate: str, *, metric: str, more_is_better: bool = False
 ) -> str:
-    """Return the sentence on slow runs that were seen, and on slow runs that are too rare.
+    """Return the sentence on observed slow runs, and on slow runs too rare to be observed.
 
     ``2 of 106 runs of new and 0 of 106 runs of old took over 1.5 times their median; slow runs
     rarer than 1 in 35 may have been missed``. On a metric other than time, slow runs are outliers.
     """
-    unseen_clause, noun = _unseen_clause(slow.unseen_share, metric), _slow_run_noun(metric)
-    if not (slow.baseline or slow.candidate):
+    unseen_clause, noun = _unseen_clause(slow_runs.unseen_share, metric), _slow_run_noun(metric)
+    if not (slow_runs.baseline_count or slow_runs.candidate_count):
         return f"no {noun} were seen; {unseen_clause}"
     verb = "took" if metric in _WALL_TIME_METRICS else "had"
-    limit = f"over {slow.factor:g} times their median"
+    limit = f"over {slow_runs.factor:g} times their median"
     if more_is_better and metric not in _WALL_TIME_METRICS:
-        limit = f"less than 1/{slow.factor:g} of their median"
-    counts = [(slow.candidate, candidate), (slow.baseline, baseline)]
-    if slow.baseline > slow.candidate:
+        limit = f"less than 1/{slow_runs.factor:g} of their median"
+    counts = [(slow_runs.candidate_count, candidate), (slow_runs.baseline_count, baseline)]
+    if slow_runs.baseline_count > slow_runs.candidate_count:
         counts.reverse()
-    shares = (f"{count} of {counted(slow.runs, 'run')} of {name}" for count, name in counts)
+    shares = (
+        f"{count} of {counted(slow_runs.run_count, 'run')} of {name}" for count, name in counts
+    )
     clauses = [f"{' and '.join(shares)} {verb} {limit}"]
-    if slow.more_often is not None and slow.level is not None:
-        name = candidate if slow.more_often == "candidate" else baseline
-        clauses.append(f"{name} has {noun} more often (tested at the level {100 * slow.level:g} %)")
+    if slow_runs.more_often is not None and slow_runs.significance_level is not None:
+        name = candidate if slow_runs.more_often == "candidate" else baseline
+        percent = 100 * slow_runs.significance_level
+        clauses.append(f"{name} has {noun} more often (tested at the level {percent:g} %)")
     return "; ".join([*clauses, unseen_clause])
 
 

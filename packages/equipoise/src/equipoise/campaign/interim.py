@@ -232,7 +232,7 @@ class InterimAnalysis(Judge):
             direction = 1.0 if (verdict.typical or 0.0) > 0 else -1.0
             if fitted is None:
                 unclear.append(comparison.contrast.pair)
-            elif fitted.could_make(direction) == "all":
+            elif fitted.explainable_part(direction) == "all":
                 suspected.append(comparison.contrast.pair)
         self._suspected_pairs, self._unclear_pairs = tuple(suspected), tuple(unclear)
 
@@ -436,7 +436,7 @@ class CampaignKind:
 
     def judge(self, plan: Plan, stopping: Stopping) -> Judge:
         """Return the judge of a plan; ``stopping`` replaces the limits of the plan."""
-        if plan.describes_one:
+        if plan.describes_single_condition:
             return DescribingAnalysis(plan, stopping)
         return self.interim(plan, stopping)
 

@@ -65,7 +65,9 @@ def measure_on_hosts(
 
     Raise `UnusableInput` if the kind `fleet`, which measures on hosts, is not installed.
     """
-    measure = load_part("on_hosts", purpose="on the hosts of a cluster", hint="remove --cluster")
+    measure = load_part(
+        "measure_on_hosts", purpose="on the hosts of a cluster", alternative="remove --cluster"
+    )
     status = measure(plan, access, hosts, output, **keywords)
     assert isinstance(status, int)
     return status
@@ -104,7 +106,7 @@ def explain_gap(record: RunRecord, ledger: Ledger, output: OutputOptions) -> Non
 
     Raise `UnusableInput` if the kind `explain`, which tests causes, is not installed.
     """
-    explain = load_part("explain_gap", purpose="that test causes", hint="remove --why")
+    explain = load_part("explain_gap", purpose="that test causes", alternative="remove --why")
     explain(record, ledger, output)
 
 

@@ -184,24 +184,27 @@ def certificate_document(certificate: Certificate) -> Document:
 def _certificate_facts(certificate: Certificate) -> tuple[tuple[str, str], ...]:
     made_at = datetime.fromtimestamp(certificate.made_at).astimezone()
     host = f"{certificate.cpu_model or 'unknown CPU'}, Linux {certificate.kernel or 'unknown'}"
-    trial_time, spread = duration(certificate.trial_s), f"{certificate.spread:.2g} %"
+    trial_time, spread = duration(certificate.trial_s), f"{certificate.ratio_spread:.2g} %"
     return (
         ("certificate of", host),
         ("made", f"{made_at:%Y-%m-%d %H:%M}, {len(certificate.runs)} campaigns in the ledger"),
         (
             "false alarms",
-            f"{certificate.called_different} of {certificate.campaigns} campaigns of a program "
+            f"{certificate.false_alarms} of {certificate.campaigns} campaigns of a program "
             f"against itself (at most {certificate.blocks} blocks, "
             f"alpha {certificate.alpha:g}) called it different",
         ),
         (
-            f"{certificate.injected:g} % more work",
-            f"found in {certificate.injected_found} of {certificate.injected_campaigns} campaigns, "
-            f"after {certificate.injected_blocks:g} blocks at the median",
+            f"{certificate.injected_percent:g} % more work",
+            f"found in {certificate.detected_campaigns} of {certificate.injected_campaigns} "
+            f"campaigns, after {certificate.blocks_to_detection:g} blocks at the median",
         ),
         ("a trial", f"{trial_time}; a block's log ratio spreads by {spread}"),
-        ("smallest effect seen in a minute", _effect_text(certificate.smallest_in_a_minute)),
-        ("smallest effect seen in ten minutes", _effect_text(certificate.smallest_in_ten_minutes)),
+        ("smallest effect seen in a minute", _effect_text(certificate.smallest_effect_in_a_minute)),
+        (
+            "smallest effect seen in ten minutes",
+            _effect_text(certificate.smallest_effect_in_ten_minutes),
+        ),
     )
 
 

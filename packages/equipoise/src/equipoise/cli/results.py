@@ -64,7 +64,7 @@ def other_campaigns_of(record: RunRecord, ledger: Ledger) -> list[RunSummary]:
     """
     own_ids = {record.id}
     if record.plan.membership is not None:
-        own_ids.add(ledger.id_of(record.plan.membership.fleet) or record.id)
+        own_ids.add(ledger.id_of(record.plan.membership.fleet_identity) or record.id)
     runs = ledger.runs_with_same_commands(record.plan)
     return [run for run in runs if run.id not in own_ids and run.fleet is None]
 
@@ -107,7 +107,7 @@ def warnings_if_allowed(
     Raise `UnusableInput` if a difference is not allowed by name.
     """
     values_by_name: ValuesByFact = {
-        difference.name: (_text(difference.there), _text(difference.here))
+        difference.name: (_text(difference.reference_value), _text(difference.value))
         for difference in differences
     }
     require_allowed(values_by_name, allowed, "measure both in one campaign")

@@ -53,10 +53,11 @@ def command(request: ResumeRequest) -> int:
         # If this host could resume the run, the copy of the coordinator would differ.
         raise UnusableInput(
             f"run {record.id} is one host's part of a campaign on several hosts",
-            hint=f"on the host that started the campaign, run equipoise resume {membership.fleet}",
+            hint="on the host that started the campaign, run equipoise resume "
+            f"{membership.fleet_identity}",
         )
     kind = record.plan.kind
-    if kind.on_hosts is None and request.hosts.access() is not None:
+    if kind.measure_on_hosts is None and request.hosts.access() is not None:
         raise UnusableInput(
             f"run {record.id} was measured on one host, not on a cluster", hint="remove --cluster"
         )

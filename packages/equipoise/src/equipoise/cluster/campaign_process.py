@@ -188,7 +188,10 @@ def _folders_with_builds(stored_order: StoredOrder, folder: CampaignFolder) -> M
 def check_plan(plan: Plan, order: Order) -> None:
     """Raise `UnusableInput` if a plan is for another host, or cannot be measured on a cluster."""
     member = plan.membership
-    if member is None or (member.fleet, member.host_index) != (order.fleet, order.host_index):
+    if member is None or (member.fleet_identity, member.host_index) != (
+        order.fleet,
+        order.host_index,
+    ):
         raise version_mismatch("the order has a plan for another host of the fleet")
     if plan.terms is not None:
         raise UnusableInput(

@@ -259,7 +259,7 @@ class _Panel(Struct, frozen=True):
         summaries = [condition.metrics.get(self.metric) for condition in self.document.conditions]
         rows: Rows = [
             {
-                "x": self.quantity.clipped(mode.at),
+                "x": self.quantity.clipped(mode.value),
                 "y": _HILL_HEIGHT - index,
                 "text": f"{mode.share:.0%} ▾" if number == 0 else f"▾ {mode.share:.0%}",
                 "first": number == 0,

@@ -127,7 +127,7 @@ def _levels(trials: Sequence[_Trial], divisor: float) -> Rows:
         {
             "iteration": 1 + stretch.begin,
             "end": stretch.end,
-            "value": rounded(stretch.level / divisor),
+            "value": rounded(stretch.mean / divisor),
             "block": trial.block,
             "kind": trial.shape.kind,
         }

@@ -190,15 +190,15 @@ def _states(
             for number, row, value in trials_with_values(document, metric)
             if row.analysed and row.condition == condition.name and math.isfinite(value)
         ]
-        if len(states) < 2 or len(trial_numbers) <= states[-1].begin:
+        if len(states) < 2 or len(trial_numbers) <= states[-1].first_trial:
             continue
-        starts = [trial_numbers[state.begin] for state in states]
+        starts = [trial_numbers[state.first_trial] for state in states]
         ends = [*starts[1:], trial_numbers[-1]]
         state_rows += [
             {
                 "trial": start,
                 "until": until,
-                "value": quantity.clipped(state.level),
+                "value": quantity.clipped(state.mean),
                 "condition": condition.name,
                 "first": start == starts[0],
             }

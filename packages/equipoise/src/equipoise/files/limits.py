@@ -1,4 +1,4 @@
-"""Return a message with a hint for errors of the system, such as a full disk."""
+"""Turns errors of the system, such as a full disk, into messages with a hint."""
 
 from __future__ import annotations
 

@@ -4,8 +4,9 @@ The folder is ``$XDG_STATE_HOME/equipoise``, else ``~/.local/state/equipoise`` (
 Specification 0.8). Only the user can write to it, and only the user can read the folders in it.
 
 The folder has a random identity of this host. Several machines may share a home folder, so each
-machine has a file for its identity. The name of this file is a digest of ``/etc/machine-id``: the
-id itself must stay secret (machine-id(5)). A machine without an id uses a digest of its name.
+machine has its own file for its identity. The name of this file is a digest of ``/etc/machine-id``,
+because the id itself must stay secret (machine-id(5)). Without an id, it is a digest of the
+machine's name.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def default_ledger() -> Path:
 
 
 class StateFolderUnusable(Exception):
-    """The state folder cannot be created or trusted."""
+    """Error: the state folder cannot be created or trusted."""
 
     def __init__(self, path: str | Path, reason: str | None) -> None:
         super().__init__(f"{path}: {reason}")
@@ -107,8 +108,7 @@ def private_folder(name: str) -> Path:
 def _state_home() -> Path:
     """Return the folder in which programs of this user keep their state.
 
-    ``sudo`` may leave ``HOME`` as the folder of another user. Then the home folder of the account
-    is used.
+    With ``sudo``, ``HOME`` may be another user's folder. Then the account's home folder is used.
     """
     state_home = os.environ.get("XDG_STATE_HOME", "")
     if os.path.isabs(state_home) and not _belongs_to_another_user(state_home):

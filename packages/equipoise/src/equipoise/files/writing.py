@@ -1,7 +1,7 @@
 """Functions that read a complete file, and that replace a file completely or not at all.
 
-To replace a file, the new content is first written to another file in the same folder. That file is
-flushed to the disk and then renamed. A device or a FIFO is written in place.
+To replace a file, the new content is written to a new file in the same folder. The new file is
+flushed to the disk, and then gets the name of the old file. Devices and FIFOs are written in place.
 
 Regular files and pipes can be read, but not folders, devices and sockets. A FIFO is a pipe with a
 name; reading a FIFO waits at most some seconds for a writer. Reading a pipe without a name, such as
@@ -37,9 +37,9 @@ OPEN_UNTRUSTED = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 def read_whole(path: Path, *, hint: str, max_bytes: int | None = None) -> bytes:
     """Return the content of a file or a pipe.
 
-    Reading stops after more than ``max_bytes`` bytes, so a longer result means a file that is too
-    large. Raise `UnusableInput` with ``hint`` if the file cannot be read or is not a regular file
-    or a pipe. Raise it also for a FIFO without a writer.
+    Reading stops after more than ``max_bytes`` bytes, so a result that is longer than ``max_bytes``
+    means a file that is too large. Raise `UnusableInput` with ``hint`` if the file cannot be read,
+    is neither a regular file nor a pipe, or is a FIFO without a writer.
     """
 
     def refusal(reason: str) -> UnusableInput:
@@ -66,7 +66,7 @@ def read_whole(path: Path, *, hint: str, max_bytes: int | None = None) -> bytes:
 
 
 def becomes_readable(descriptor: int, timeout_s: float | None) -> bool:
-    """Wait for data or for the end of the writer; return False on a timeout.
+    """Wait until a descriptor has data or its writer has ended; return False on a timeout.
 
     ``timeout_s`` is in seconds; ``None`` waits without a limit. A pidfd (a descriptor of a process)
     becomes readable when the process ends.
@@ -139,10 +139,7 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def write_or_refuse(path: Path, content: bytes, hint: str) -> None:
-    """Replace the content of a file that a user named.
-
-    Raise `UnusableInput` with ``hint`` if the file cannot be written.
-    """
+    """Replace the content of a file; raise `UnusableInput` with ``hint`` if this fails."""
     try:
         write_whole(path, content)
     except OSError as error:
@@ -150,7 +147,7 @@ def write_or_refuse(path: Path, content: bytes, hint: str) -> None:
 
 
 def _follow_links(path: Path) -> str:
-    """Return the target of links; a link in /proc is kept, because its text may not be a path."""
+    """Return the target of links; links in /proc are kept, because they may not contain a path."""
     target = os.path.abspath(path)
     for _ in range(_MAX_LINKS):
         folder, name = os.path.split(target)

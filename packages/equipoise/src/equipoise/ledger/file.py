@@ -76,7 +76,7 @@ class LedgerFile:
     @contextmanager
     def reading(self) -> Iterator[None]:
         """Run the block on a snapshot, without later changes by other processes."""
-        with explain_sqlite_errors(self.path), limited_steps(self.connection, self.path):
+        with explain_sqlite_errors(self.path), query_step_limit(self.connection, self.path):
             try:
                 self.connection.execute("BEGIN")
                 yield
@@ -98,11 +98,11 @@ def _file_identity(path: Path) -> tuple[int, int]:
 
 
 @contextmanager
-def limited_steps(connection: sqlite3.Connection, file: Path) -> Iterator[None]:
+def query_step_limit(connection: sqlite3.Connection, file: Path) -> Iterator[None]:
     """Stop queries in the block that take too many steps for the size of the file.
 
-    Raise `sqlite3.OperationalError` with ``SQLITE_INTERRUPT`` for such a query. An example is a
-    damaged file with a cycle of pages.
+    A stopped query raises `sqlite3.OperationalError` with ``SQLITE_INTERRUPT``. For example, a
+    damaged file may have a cycle of pages.
     """
     files = (file, file.with_name(f"{file.name}-wal"))
     size = sum(os.stat(path).st_size for path in files if path.is_file())
@@ -140,7 +140,7 @@ def explain_sqlite_errors(path: Path) -> Iterator[None]:
 
 
 def ledger_hint() -> str:
-    """Return a hint: use another ledger."""
+    """Return the hint to use another ledger."""
     return f"name another ledger with {option('ledger', 'FILE')}"
 
 
@@ -163,7 +163,7 @@ _DAMAGE_REASONS = {
     sqlite3.SQLITE_INTERRUPT: "reading it takes more steps than a file of its size needs",
     sqlite3.SQLITE_TOOBIG: "a row is larger than any that Equipoise records",
 }
-"""Reasons by result code of SQLite; for an empty reason, SQLite's own text is used."""
+"""Reasons by result code of SQLite; an empty reason stands for SQLite's own text."""
 
 
 def _problems_by_code() -> dict[int, tuple[str, str]]:

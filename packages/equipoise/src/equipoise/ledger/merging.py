@@ -42,7 +42,7 @@ class MergeReport(Struct, frozen=True):
     """Outcome of a merge of one ledger into another."""
 
     new: int
-    """Number of runs that were missing."""
+    """Number of copied runs that the target lacked."""
     extended: int
     """Number of runs to which rows were added."""
     unchanged: int
@@ -118,7 +118,7 @@ def needed_runs(ledger: Ledger, reference: str) -> frozenset[bytes]:
 
 def _runs_of_plan(ledger: LedgerFile, run: int, plan: Plan) -> Iterator[int]:
     """Yield the runs that the plan of a run mentions. Earlier campaigns must be in the ledger."""
-    for earlier_run in plan.rules.earlier:
+    for earlier_run in plan.rules.earlier_ids:
         yield find_mentioned_run(ledger.connection, ledger.path, earlier_run, run)
     for mentioned_run in plan.rules.referenced_runs:
         with suppress(UnusableInput):
@@ -126,7 +126,7 @@ def _runs_of_plan(ledger: LedgerFile, run: int, plan: Plan) -> Iterator[int]:
 
 
 def _merge_run(target: LedgerFile, source: LedgerFile, identity: bytes) -> tuple[str, int]:
-    """Copy the missing rows of a run; return the outcome and the number of new trials."""
+    """Copy the missing rows of a run; return the field of the outcome and the number of trials."""
     with target.reading():
         run = run_of(target.connection, identity)
         target_end = Cursor() if run is None else cursor_of(target.connection, run)

@@ -20,14 +20,14 @@ from equipoise.ledger.file import (
     damaged_ledger,
     explain_sqlite_errors,
     ledger_hint,
-    limited_steps,
     not_a_ledger,
     primary_code,
+    query_step_limit,
 )
 from equipoise.ledger.run_reference import no_run_yet
 from equipoise.ledger.schema import APPLICATION_ID, latest_version, migrate, version_of
 from equipoise.ledger.store import Ledger
-from equipoise.ledger.untrusted import check_small_tables, confine, refuse_foreign_objects
+from equipoise.ledger.untrusted import check_small_tables, distrust_file, refuse_foreign_objects
 from equipoise.model.errors import UnusableInput
 from equipoise.shared.spelling import option
 
@@ -136,9 +136,9 @@ def ledger_exists(path: str | os.PathLike[str]) -> bool:
 
 
 def _checked_ledger(connection: sqlite3.Connection, file: Path, host: str | None = None) -> Ledger:
-    """Return the ledger after a check of its small tables, with a limited number of steps."""
+    """Return the ledger after a check of its small tables."""
     with _closed_on_error(connection):
-        with limited_steps(connection, file):
+        with query_step_limit(connection, file):
             check_small_tables(connection, file)
         return Ledger(connection, file, host)
 
@@ -149,7 +149,7 @@ def _connect(file: Path, query: str) -> sqlite3.Connection:
         f"{file.as_uri()}?{query}", uri=True, isolation_level=None, timeout=_LOCK_TIMEOUT_S
     )
     with _closed_on_error(connection):
-        confine(connection)
+        distrust_file(connection)
         return connection
 
 
@@ -163,7 +163,7 @@ def _closed_on_error(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def _connect_to_read(file: Path) -> sqlite3.Connection:
-    """Open a file for reading, even if SQLite cannot create the files of its log."""
+    """Open a file for reading, even if SQLite cannot create its write-ahead log."""
     connection = _connect(file, "mode=ro")
     try:
         with _closed_on_error(connection):
@@ -193,7 +193,7 @@ def _connect_without_log(file: Path) -> sqlite3.Connection:
 
 def _migrate(connection: sqlite3.Connection, file: Path) -> None:
     try:
-        with limited_steps(connection, file):
+        with query_step_limit(connection, file):
             migrate(connection)
     except sqlite3.IntegrityError as error:
         raise damaged_ledger(file, f"a row breaks a rule of the tables ({error})") from error
@@ -202,7 +202,7 @@ def _migrate(connection: sqlite3.Connection, file: Path) -> None:
 def _migrate_copy(connection: sqlite3.Connection, file: Path) -> sqlite3.Connection:
     memory_copy = sqlite3.connect(":memory:", isolation_level=None)
     with _closed_on_error(memory_copy):
-        confine(memory_copy)
+        distrust_file(memory_copy)
         connection.backup(memory_copy)
         _migrate(memory_copy, file)
     connection.close()
@@ -217,11 +217,11 @@ def _refuse_other_file_types(file: Path) -> None:
 
 
 def _refuse_other_databases(connection: sqlite3.Connection, file: Path) -> None:
-    """Refuse a database of another program, of a later version, or without its tables.
+    """Refuse a database of another program or of a later version, and a ledger without tables.
 
-    A new and empty file is accepted.
+    A new file is accepted: it is empty, and has no mark of any program.
     """
-    # A transaction, because another process may create tables between two queries.
+    # The transaction hides tables that another process creates between two queries.
     connection.execute("BEGIN")
     application_id = connection.execute("PRAGMA application_id").fetchone()[0]
     version = version_of(connection)

@@ -42,11 +42,12 @@ from equipoise.ledger.schema import digest_of_content, migrate
 from equipoise.ledger.untrusted import MAX_ROW_BYTES, check_small_tables
 from equipoise.model.errors import UnusableInput
 from equipoise.model.host import Certificate
+from equipoise.shared.safe_text import shortened
 
 MAX_TRIALS = 20_000
 """Maximum number of trials in one transaction. A running campaign waits for the transaction."""
 _MAX_SAMPLES, _MAX_OBSERVATION_BYTES = 200_000, 8 * 1024 * 1024
-"""Samples, and bytes of observations, after which a part ends."""
+"""Numbers of samples, and of bytes of observations, after which a part ends."""
 MAX_SLICE_BYTES = MAX_ROW_BYTES + 64 * 1024 * 1024
 """Maximum size of a slice before compression."""
 _SLICE_FORMAT = 1
@@ -193,9 +194,9 @@ def read_part(
 ) -> tuple[RunPart, bool]:
     """Return the part of a run after a cursor, and whether there is more.
 
-    The part repeats the last row before the cursor, so that a fork is detected. Parts first have
-    all draws, then all trials, then the other rows. So an incomplete copy lacks the end of the last
-    segment.
+    The part repeats the last row before the cursor, so that `add_part` detects a fork. The parts of
+    a run have first all draws, then all trials, then the other rows. So an incomplete copy lacks
+    the end of the last segment.
     """
     end = cursor_of(connection, run)
     counts = (
@@ -485,8 +486,11 @@ def part_from(content: bytes) -> RunPart:
 
     Raise `UnusableInput` if ``content`` is not a slice, or has rows that no campaign records.
     """
+    subject = "the data of a run that another host sent"
     try:
         part = _decode_slice(content)
+        _, host_name = part.head.host or (b"", "unknown")
+        subject = f"the data of run {shortened(part.head.id)} from host {shortened(host_name)}"
         with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
             migrate(connection)
             connection.execute("BEGIN")
@@ -495,8 +499,10 @@ def part_from(content: bytes) -> RunPart:
             check_run(connection, _SLICE_NAME, 1)
     except (UnusableInput, ValueError, TypeError, RecursionError, sqlite3.Error) as error:
         reason = error.what if isinstance(error, UnusableInput) else str(error)
+        if isinstance(error, sqlite3.Error):
+            reason = f"SQLite refuses a row ({error})"
         raise UnusableInput(
-            f"the data of a run that another host sent cannot be used: {reason}",
+            f"{subject} cannot be used: {reason}",
             hint="install the same version of Equipoise on every host, then run `equipoise resume` "
             "to fetch the data again",
         ) from error

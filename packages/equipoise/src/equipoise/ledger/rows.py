@@ -55,18 +55,12 @@ def mapping_to_text(mapping: Mapping[str, Any]) -> str | None:
 
 
 def from_text(text: str) -> Any:
-    """Decode a text of `to_text`.
-
-    Raise `ValueError` if it is not JSON.
-    """
+    """Decode a text of `to_text`; raise `ValueError` if it is not JSON."""
     return read_as(text, _strict_decoder)
 
 
 def read_as(text: str, decoder: msgspec.json.Decoder[Decoded]) -> Decoded:
-    """Decode a text of `to_text` or `mapping_to_text` as one type.
-
-    Raise `ValueError` if it is not JSON, or JSON of another type.
-    """
+    """Decode JSON as one type; raise `ValueError` if the text is something else."""
     try:
         return decoder.decode(text)
     except msgspec.ValidationError:
@@ -87,7 +81,7 @@ def digest_of_commands(plan: Plan) -> bytes:
     may choose another part of the plan for the digest.
     """
     workloads = [_workload_of(condition) for condition in plan.conditions]
-    return digest_of_text(to_text(plan.rules.shared_part(workloads)))
+    return digest_of_text(to_text(plan.rules.workloads_for_digest(workloads)))
 
 
 def _workload_of(condition: Condition) -> Sequence[Any]:
@@ -117,7 +111,7 @@ SAMPLE_COLUMNS = "metric, value, iteration, unit, better, resolution"
 DRAW_COLUMNS = "phase, block, conditions, padding_bytes, layout"
 WARNING_COLUMNS = "code, summary, hint, condition, absent_from"
 OBSERVATION_COLUMNS = "source, condition, repetition, position, observed_at, document, failure"
-"""Columns of the tables, in the order of the values of a `Row`."""
+"""This constant and the four above: columns of tables, in the order of the values of a `Row`."""
 
 _SELECT_RUN = (
     "SELECT run.identity, plan, started_at, host.identity, host.name "
@@ -282,19 +276,16 @@ def recorded_run(connection: sqlite3.Connection, path: Path, run: int) -> RunRec
 
 
 def check_run(connection: sqlite3.Connection, path: Path, run: int) -> None:
-    """Check that each row of a run is possible, and agrees with the plan.
-
-    Errors are those of `recorded_run`.
-    """
+    """Check each row of a run, also against the plan; errors as in `recorded_run`."""
     recorded_run(connection, path, run)
     study, names_json, fleet, host_index, plan_text = connection.execute(
         "SELECT study, names, fleet, host_index, plan FROM run WHERE number = ?", (run,)
     ).fetchone()
     plan = plan_from_text(plan_text)
     member = plan.membership
-    fleet_columns = (
-        (None, None) if member is None else (bytes.fromhex(member.fleet), member.host_index)
-    )
+    fleet_columns: tuple[bytes | None, int | None] = (None, None)
+    if member is not None:
+        fleet_columns = (bytes.fromhex(member.fleet_identity), member.host_index)
     plan_columns = (as_unicode(plan.study), [condition.name for condition in plan.conditions])
     if (study, from_text(names_json)) != plan_columns or (fleet, host_index) != fleet_columns:
         raise ValueError("the row of a run contradicts its plan")
@@ -315,9 +306,9 @@ def _read_trials(
     reasons = _DecodedTexts(_reasons_decoder)
     trials: list[Trial] = []
     for number, *fields in rows:
-        # The slices follow `TRIAL_COLUMNS`: wall_s is number 5, and counters is number 16.
+        # The indices follow `TRIAL_COLUMNS`: wall_s has index 5, and counters has index 16.
         position_and_start, accounted_values = fields[:5], fields[5:16]
-        counters, unknown, status, failure, failure_kind, *last_fields = fields[16:]
+        counters, unknown, exit_status, failure, failure_kind, *last_fields = fields[16:]
         washout, error_tail, covariates = last_fields
         accounting = _make_accounting(
             *accounted_values,
@@ -328,7 +319,7 @@ def _read_trials(
             _make_trial(
                 *position_and_start,
                 accounting,
-                status,
+                exit_status,
                 failure,
                 failure_kind,
                 washout == 1,
@@ -420,11 +411,11 @@ def _refuse_inconsistent(record: RunRecord) -> None:
     washout_blocks = {(trial.phase, trial.block) for trial in record.trials if trial.washout}
     for trial in record.trials:
         block = (trial.phase, trial.block)
-        # The draw may be missing, because an earlier slice of the run has it.
+        # A slice may lack the draw, which an earlier slice of the run has.
         order = orders.get(block)
         if order is None or trial.washout:
             continue
-        # Washouts have the positions 0, 2, 4 …; each is followed by a trial that counts.
+        # Washouts have even positions; the trial after each washout has the odd position.
         index = trial.position // 2 if block in washout_blocks else trial.position
         if order[index : index + 1] != (trial.condition,):
             raise ValueError(f"a trial of block {trial.block} differs from its draw")

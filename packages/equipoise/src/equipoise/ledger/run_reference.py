@@ -1,8 +1,8 @@
 """Names of runs, such as ``20261120-113005-4f2a``, and the search for a run by a reference.
 
-Each run has an identity: 16 bytes, the same in every ledger with the run. The name of a run is
-usually its id. If two runs have the same id, their names also have the first digits of the
-identities: ``20261120-113005-4f2a-81c0``. Runs are sorted by start, then by identity.
+Each run has an identity: 16 bytes, the same in every ledger that has the run, on every host. The
+name of a run is usually its id. If two runs have the same id, their names also have the first
+digits of the identities: ``20261120-113005-4f2a-81c0``. Runs are sorted by start, then by identity.
 """
 
 from __future__ import annotations
@@ -21,10 +21,7 @@ from equipoise.shared.safe_text import as_unicode
 
 
 def new_run_id(started_at: float) -> str:
-    """Return an id for a run that starts at ``started_at`` (seconds since the epoch).
-
-    Ids sort by the second of the start.
-    """
+    """Return an id for a run that starts at ``started_at``; ids sort by the second of the start."""
     moment = datetime.fromtimestamp(started_at, UTC)
     return f"{moment:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
 
@@ -67,9 +64,9 @@ def find_run(connection: sqlite3.Connection, path: Path, reference: str) -> int:
     Parameters
     ----------
     reference
-        The name of a run, the unique beginning of a name, an identity, or ``last``. ``last`` is the
-        latest run. It skips runs that start in the future, failed before the end of the first
-        block, or belong to a host of a fleet, unless there are no other runs.
+        The name of a run, the unique beginning of a name, an identity, or ``last``: the latest run.
+        Runs that start in the future, failed in the first block, or belong to a host of a fleet are
+        skipped, unless the ledger has no other runs.
     """
     if reference == LAST:
         return _latest_run(connection, path)
@@ -77,10 +74,7 @@ def find_run(connection: sqlite3.Connection, path: Path, reference: str) -> int:
 
 
 def find_run_by_name(connection: sqlite3.Connection, path: Path, reference: str) -> int:
-    """Return the number of the run with this name, which may be shortened.
-
-    Errors are those of `find_run`; ``last`` is not allowed.
-    """
+    """Return the number of a run by the beginning of its name; errors as in `find_run`."""
     candidates = _matching_runs(connection, reference)
     if len(candidates) == 1:
         return candidates[0].number

@@ -164,16 +164,16 @@ class Ledger(LedgerFile):
                 )
             return slice_of(self.connection, run, after, max_trials)
 
-    def append_slice(self, slice: bytes, *, check: Callable[[Head], None] | None = None) -> None:
+    def append_slice(self, content: bytes, *, check: Callable[[Head], None] | None = None) -> None:
         """Append the rows of a slice that this ledger lacks.
 
         ``check`` raises an error if the slice is not of the requested run.
 
         Raise `Fork` if the slice contradicts this ledger's copy of the run. Raise `UnusableInput`
-        if ``slice`` is not a slice, has rows that no campaign records, or begins after the end of
+        if ``content`` is not a slice, has rows that no campaign records, or begins after the end of
         the copy.
         """
-        part = part_from(slice)
+        part = part_from(content)
         if check is not None:
             check(part.head)
         with self.writing():
@@ -278,9 +278,9 @@ class Ledger(LedgerFile):
         with self.reading(), paused_garbage_collector():
             run = find_run(self.connection, self.path, reference)
             record = recorded_run(self.connection, self.path, run)
-            if record.plan.rules.earlier:
-                earlier = tuple(self._read_series(record.plan.rules.earlier, run))
-                return replace(record, earlier=earlier)
+            if record.plan.rules.earlier_ids:
+                earlier = tuple(self._read_series(record.plan.rules.earlier_ids, run))
+                return replace(record, earlier_runs=earlier)
             if record.plan.rules.has_members:
                 members = self._runs_of_hosts(record.identity, record.plan)
                 records = (recorded_run(self.connection, self.path, member) for member in members)
@@ -339,8 +339,8 @@ class Ledger(LedgerFile):
             (identifier,) = self.connection.execute(
                 "SELECT id FROM run WHERE number = ?", (run,)
             ).fetchone()
-            # JSON escapes quotes in texts, so this matches only a key. Without the closing quote,
-            # it also matches the longer name with digits of the identity.
+            # JSON escapes quotes in texts, so the prefix matches only a key. The prefix has no
+            # closing quote, so it also matches a longer name with digits of the identity.
             json_prefix = f'"run":{to_text(identifier)[:-1]}'
             return tuple(
                 name
@@ -444,7 +444,7 @@ class Ledger(LedgerFile):
             identity=identity or secrets.token_bytes(IDENTITY_BYTES),
             id=self._unused_id(started_at),
             host=None if host is None else (bytes.fromhex(host.identity), host.name),
-            fleet=None if member is None else bytes.fromhex(member.fleet),
+            fleet=None if member is None else bytes.fromhex(member.fleet_identity),
             host_index=None if member is None else member.host_index,
             study=as_unicode(plan.study),
             names=to_text([condition.name for condition in plan.conditions]),

@@ -2,7 +2,8 @@
 
 A database can contain code: views, triggers and generated columns run expressions of the file's
 author. So before the first query, the definition of every table, index and trigger is compared with
-`schema.py`. `file.py` limits the steps of each query.
+`schema.py`. `file.py` limits the steps of each query. A constant such as `_IS_COUNT` is an SQL
+condition on one column, ``{0}``.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from equipoise.model.record import FailureKind
 
 MAX_ROW_BYTES = 256 * 1024 * 1024
 _MAX_SQL_BYTES = 100_000
+"""Maximum length of an SQL statement."""
 
 _MAX_COUNT = 2**53
 """Largest count; a float represents all whole numbers up to it exactly."""
@@ -44,7 +46,6 @@ _IS_OPTIONAL_INTEGER = "typeof({0}) IN ('integer', 'null')"
 _IS_DIGEST = f"typeof({{0}}) = 'blob' AND length({{0}}) = {IDENTITY_BYTES}"
 _IS_OPTIONAL_DIGEST = f"({{0}} IS NULL OR {_IS_DIGEST})"
 _IS_RUN_ID = f"typeof({{0}}) = 'text' AND {{0}} GLOB '{'[0-9]' * 8}-{'[0-9]' * 6}-{'[0-9a-f]' * 4}'"
-"""SQL condition on a run's id."""
 _VIRTUAL_TABLE_PATTERN = re.compile(r"\s*CREATE\s+VIRTUAL\b", re.IGNORECASE)
 _IS_PHASE = "{0} IN ('warmup', 'measured')"
 
@@ -88,7 +89,7 @@ _SMALL_TABLES: dict[str, dict[str, str]] = {
         "document": _IS_TEXT,
     },
 }
-"""SQL conditions on columns of tables with few rows for each run; ``{0}`` is the column."""
+"""Conditions on the columns of tables with few rows for each run."""
 
 _LARGE_TABLES: dict[str, dict[str, str]] = {
     "draw": {
@@ -119,7 +120,7 @@ _LARGE_TABLES: dict[str, dict[str, str]] = {
         **dict.fromkeys(("ordinal", "condition", "repetition", "position"), _IS_COUNT),
     },
 }
-"""SQL conditions on columns of tables with many rows for each run; ``{0}`` is the column."""
+"""Conditions on the columns of tables with many rows for each run."""
 
 # 9e999 is infinity in SQL.
 _SAMPLE_COLUMNS: dict[str, str] = {
@@ -132,7 +133,7 @@ _SAMPLE_COLUMNS: dict[str, str] = {
 }
 
 
-def confine(connection: sqlite3.Connection) -> None:
+def distrust_file(connection: sqlite3.Connection) -> None:
     """Make SQLite distrust the file, and bound the size of rows."""
     connection.execute("PRAGMA trusted_schema = OFF")
     connection.execute("PRAGMA cell_size_check = ON")
@@ -168,6 +169,7 @@ def refuse_foreign_objects(connection: sqlite3.Connection, file: Path, version: 
             and not _VIRTUAL_TABLE_PATTERN.match(statement or "")
         ):
             continue
+        # SQLite itself creates an index without a statement, for a primary key or UNIQUE.
         if type_name == "index" and statement is None:
             continue
         if expected_statements.get((str(type_name), str(name))) != _with_single_blanks(statement):

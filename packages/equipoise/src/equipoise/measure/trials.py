@@ -76,7 +76,7 @@ class TrialRunner(Struct):
         washout, and then the counted trial. The caller stores each trial in the ledger before it
         starts the next.
         """
-        condition, washout = draw.order[position], draw.washout
+        condition, washout = draw.order[position], draw.washout_condition
         if washout is None:
             return (lambda: self._run(draw, condition, position, washout=False),)
         return (

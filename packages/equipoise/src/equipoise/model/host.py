@@ -40,7 +40,8 @@ CERTIFICATE_STUDY = "certificate"
 class Certificate(Struct, frozen=True):
     """How often a host reports a difference of equal programs, and which effects it can detect.
 
-    Effects and spreads are in percent.
+    Some campaigns compare a program with itself. The *injected* campaigns compare it with a program
+    that does more work. Effects and spreads are in percent.
     """
 
     made_at: float
@@ -55,23 +56,23 @@ class Certificate(Struct, frozen=True):
     """Number of campaigns of a program against itself, judged after every block."""
     blocks: int
     """Maximum number of blocks of each of these campaigns."""
-    called_different: int
+    false_alarms: int
     """Number of these campaigns that reported a difference: false alarms."""
-    injected: float
-    """Percentage of work that was added to a second program, in the injected campaigns."""
+    injected_percent: float
+    """Additional work in the injected campaigns, in percent."""
     injected_campaigns: int
-    """Number of campaigns of the program against the second program."""
-    injected_found: int
-    """Number of injected campaigns that detected the added work."""
-    injected_blocks: float
-    """Median number of blocks to the verdict, over the campaigns that detected the added work."""
+    """Number of injected campaigns."""
+    detected_campaigns: int
+    """Number of injected campaigns that detected the additional work."""
+    blocks_to_detection: float
+    """Median number of blocks to the verdict, over the ``detected_campaigns``."""
     trial_s: float
     """Median seconds of a trial."""
-    spread: float
+    ratio_spread: float
     """Robust standard deviation (1.4826·MAD) of the log ratios of blocks."""
-    smallest_in_a_minute: float | None
+    smallest_effect_in_a_minute: float | None
     """Smallest effect that nine of ten campaigns of one minute detect; ``None`` if over 100 %."""
-    smallest_in_ten_minutes: float | None
+    smallest_effect_in_ten_minutes: float | None
     """Smallest effect that nine of ten campaigns of ten minutes detect; ``None`` if over 100 %."""
     runs: tuple[str, ...]
     """Ids of the campaigns in the ledger."""
@@ -79,11 +80,11 @@ class Certificate(Struct, frozen=True):
     def summary(self) -> str:
         """Return the certificate in one line."""
         return (
-            f"{self.called_different} of {self.campaigns} campaigns of a program against itself "
-            f"reported a difference (alpha {self.alpha:g}); {self.injected_found} of "
-            f"{self.injected_campaigns} detected {self.injected:g} % more work; smallest detected "
-            f"effect: {_percent(self.smallest_in_a_minute)} in a minute, "
-            f"{_percent(self.smallest_in_ten_minutes)} in ten minutes"
+            f"{self.false_alarms} of {self.campaigns} campaigns of a program against itself "
+            f"reported a difference (alpha {self.alpha:g}); {self.detected_campaigns} of "
+            f"{self.injected_campaigns} detected {self.injected_percent:g} % more work; smallest "
+            f"detected effect: {_percent(self.smallest_effect_in_a_minute)} in a minute, "
+            f"{_percent(self.smallest_effect_in_ten_minutes)} in ten minutes"
         )
 
 

@@ -32,7 +32,7 @@ def inverse_interval(interval: Interval) -> Interval:
 
 def with_ratios_of_values(comparison: ComparisonT) -> ComparisonT:
     """Return a comparison whose ratios of costs are replaced by ratios of values."""
-    layouts_claim = comparison.in_these_layouts
+    layouts_claim = comparison.in_drawn_layouts
     return replace(
         with_inverse_ratio(comparison),
         equivalence_ci=inverse_interval(comparison.equivalence_ci),
@@ -42,7 +42,7 @@ def with_ratios_of_values(comparison: ComparisonT) -> ComparisonT:
             replace(answer, ratio=inverse_ratio(answer.ratio)) for answer in comparison.answers
         ),
         **comparison.additional_values(),
-        in_these_layouts=None if layouts_claim is None else with_inverse_ratio(layouts_claim),
+        in_drawn_layouts=None if layouts_claim is None else with_inverse_ratio(layouts_claim),
     )
 
 

@@ -11,12 +11,12 @@ WorkloadClass = Literal["flat", "warm-up", "slowdown", "no steady state", "incon
 
 
 class Stretch(Struct, frozen=True):
-    """Iterations ``begin`` to ``end`` - 1 of a trial, counted from 0, on one level."""
+    """Iterations ``begin`` to ``end`` - 1 of a trial, counted from 0, with about the same mean."""
 
     begin: int
     end: int
-    level: float
-    """Mean of its values with extremes clipped, in the metric's unit."""
+    mean: float
+    """Mean of the iterations with extremes clipped, in the metric's unit."""
 
 
 class TrialIterations(Struct, frozen=True):
@@ -28,7 +28,7 @@ class TrialIterations(Struct, frozen=True):
     """Stretches in order, separated by change-points."""
     steady_from: int | None
     """First iteration of the steady state, from 0; null without a steady state."""
-    steady: float | None
+    steady_mean: float | None
     """Mean of the iterations in the steady state; null without a steady state."""
 
 
@@ -40,6 +40,6 @@ class IterationShape(Struct, frozen=True):
     has_steady_state: bool
     trials: tuple[TrialIterations, ...]
     """Classified trials, in the order in which they ran."""
-    not_classed: int
+    unclassified_trials: int
     """Number of trials with too few iterations, or with a value that is not a finite number."""
     summary: str

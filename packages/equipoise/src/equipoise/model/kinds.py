@@ -1,11 +1,12 @@
 """Kinds of campaign: the interface of a kind, and the register of all kinds.
 
-A kind is a type of campaign, such as a gate or a bisection. Its *terms* are the additional data in
-a plan; the plan of an ordinary comparison has no terms. Every other kind has a folder with all code
-that only this kind needs. A `Kind` lists the import paths of its parts. A part is imported when it
-is first used. Other packages register their kinds under the entry point group ``equipoise.kinds``.
-A kind without terms is for one study and has the study's name. To remove a kind, delete its folder
-and its line in `REGISTER`.
+A kind is a type of campaign, such as a gate or a bisection; the ordinary kind is a comparison. The
+*terms* of a kind are its data in a plan. Their class has the *rules*: how such a campaign differs
+from a comparison. A study can have rules without terms; then the kind has the study's name.
+
+All code that only one kind needs is in the folder of the kind. A `Kind` lists the import paths of
+its parts; a part is imported when it is first used. Other packages register their kinds by entry
+points. To remove a kind, delete its folder and its line in `REGISTER`.
 """
 
 from __future__ import annotations
@@ -47,20 +48,19 @@ Part = TypeVar("Part")
 
 
 class Terms:
-    """Additional terms of the plan of one kind of campaign.
+    """Rules of an ordinary comparison, and base class of the terms of each other kind.
 
-    The terms of a kind are a frozen `msgspec.Struct` that inherits from this class too, tagged with
-    the name of the kind: ``class GatePlan(Struct, Terms, frozen=True, tag_field=TAG, tag="gate")``.
-    The values in this class are for an ordinary comparison.
+    Terms are a frozen `msgspec.Struct`, tagged with the name of the kind:
+    ``class GatePlan(Struct, Terms, frozen=True, tag_field=TAG, tag="gate")``.
     """
 
     __slots__ = ()
 
     noun: ClassVar[str] = "comparison"
     """Noun for a campaign of this kind in messages, without an article, such as ``gate``."""
-    ranks: ClassVar[bool] = True
-    """Whether several conditions may be ranked."""
-    describes_one: ClassVar[bool] = True
+    can_rank: ClassVar[bool] = True
+    """Whether the result may rank the conditions."""
+    describes_single_condition: ClassVar[bool] = True
     """Whether a campaign with a single condition gives a description of that condition."""
     may_add_washouts: ClassVar[bool] = False
     """Whether the campaign continues with washouts if carry-over could explain a difference."""
@@ -82,10 +82,10 @@ class Terms:
     """Whether the campaign consists of other runs, its members, and has no trials of its own."""
     rows_show_failures: ClassVar[bool] = False
     """Whether the row of a condition shows why its trials failed, so that no warning is needed."""
-    no_series: tuple[str, ...] = ()
-    """Metrics whose iterations are not a series in time, so that they cannot show a warm-up."""
-    decisive_sides: ClassVar[int] = 1
-    """2 if each side of an interval may use the whole alpha, 1 if the two sides share alpha."""
+    metrics_without_time_order: tuple[str, ...] = ()
+    """Metrics whose iterations are not in time order, so that they cannot show a warm-up."""
+    alpha_factor: ClassVar[int] = 1
+    """1 if both sides of an interval share the campaign's alpha, 2 if each side has its own."""
     restart_hint: ClassVar[str | None] = None
     """Hint for a campaign that cannot be resumed, such as ``run the gate again``; else ``None``."""
     failure_hint: ClassVar[str | None] = None
@@ -97,8 +97,8 @@ class Terms:
         return None
 
     @property
-    def earlier(self) -> tuple[str, ...]:
-        """Ids of the earlier campaigns in the same series, which the result needs."""
+    def earlier_ids(self) -> tuple[str, ...]:
+        """Ids of earlier campaigns in the same series, without which there is no result."""
         return ()
 
     @property
@@ -123,11 +123,11 @@ class Terms:
         """Return the contrasts; ``None`` compares each condition with the first."""
         return None
 
-    def shared_part(self, runs: Sequence[Any]) -> Any:
-        """Return data that all campaigns of a question share; ``runs`` has their commands."""
-        return runs
+    def workloads_for_digest(self, workloads: Sequence[Any]) -> Any:
+        """Return the data whose digest tells whether two campaigns ran the same workloads."""
+        return workloads
 
-    def longer_hint(self, min_s: float | None) -> str | None:
+    def hint_to_measure_longer(self, min_s: float | None) -> str | None:
         """Return a hint for measuring longer; ``None`` for the default hint, `equipoise resume`.
 
         ``min_s`` is the number of seconds that would suffice; ``None`` if this is unknown.
@@ -163,11 +163,11 @@ class Kind(Struct, frozen=True):
     name: str
     """Name of the kind, which tags its terms and its documents."""
     terms: str = ""
-    """Subclass of `Terms` in the kind's plans; empty for the kind of one study, without terms."""
+    """Subclass of `Terms` in the plans of this kind; empty for a kind without terms."""
     document: str = "equipoise.model.result:ResultDocument"
     """Class of the kind's documents."""
-    rules: str | None = None
-    """Subclass of `Terms` without fields: the rules for the plans of a kind without terms."""
+    study_rules: str | None = None
+    """Subclass of `Terms` without fields: the rules of a kind without terms."""
     campaign: str | None = None
     """An `equipoise.campaign.interim.CampaignKind`: how a campaign is judged and continues."""
     analysis: str | None = None
@@ -182,10 +182,10 @@ class Kind(Struct, frozen=True):
     """Function of ``(record, limits, hosts, output)`` that continues a stopped campaign and returns
     an exit status."""
     build_gap: str | None = None
-    """Context manager from ``(record, gap, ledger)`` in which both conditions of a gap can run."""
+    """Context manager of ``(record, gap, ledger)`` that builds both conditions of a gap."""
     explain_gap: str | None = None
     """Function of ``(record, ledger, output)`` that explains the largest gap of a campaign."""
-    on_hosts: str | None = None
+    measure_on_hosts: str | None = None
     """Function that measures an ordinary plan on every host of a cluster."""
     compare_callables: str | None = None
     """Function that compares Python functions and returns the record of the campaign."""
@@ -197,7 +197,7 @@ class Kind(Struct, frozen=True):
     """Lists of `equipoise list`, by name: functions that return headings and rows."""
 
     def part(self, name: str, default: type[Part]) -> Part:
-        """Return an instance of a part; if the kind lacks the part, of the default class."""
+        """Return an instance of a part; without this part, an instance of the default class."""
         part = _part(self.name, name)
         return part if isinstance(part, default) else default()
 
@@ -216,10 +216,7 @@ def import_path_of(name: str) -> str | None:
 
 @functools.cache
 def kind_named(name: str) -> Kind:
-    """Return the kind with a name.
-
-    Raise `UnusableInput` if no installed package has a kind with this name.
-    """
+    """Return the kind with a name; raise `UnusableInput` if no installed package has it."""
     if name == ORDINARY:
         return Kind(ORDINARY)
     import_path = import_path_of(name)
@@ -234,12 +231,12 @@ def kind_named(name: str) -> Kind:
 
 
 def every_kind() -> tuple[Kind, ...]:
-    """Return all kinds, the ordinary one first."""
+    """Return all kinds, the ordinary kind first."""
     return tuple(map(kind_named, (ORDINARY, *REGISTER, *external_kinds())))
 
 
 def kind_of_study(study: str) -> Kind:
-    """Return the kind that a study gives to its campaigns without terms."""
+    """Return the kind with the name of a study; the ordinary kind if there is none."""
     if study != ORDINARY and study in external_kinds():
         kind = kind_named(study)
         if not kind.terms:
@@ -247,23 +244,26 @@ def kind_of_study(study: str) -> Kind:
     return kind_named(ORDINARY)
 
 
-def load_part(name: str, purpose: str, hint: str) -> Any:
-    """Return a part that a single kind provides for the campaigns of all kinds.
+def load_part(name: str, purpose: str, alternative: str) -> Any:
+    """Return a part that only one kind has, and that campaigns of all kinds use.
 
-    Raise `UnusableInput` if no installed kind has this part. ``purpose`` ends the message "this
-    installation cannot run campaigns …", for example with ``that test causes``.
+    Raise `UnusableInput` if no installed kind has this part. ``purpose`` names the campaigns in the
+    message, for example ``that test causes``. ``alternative`` is an action without the part.
     """
     import_paths = (getattr(kind, name) for kind in every_kind())
     import_path = next(filter(None, import_paths), None)
     if import_path is None:
-        raise UnusableInput(f"this installation cannot run campaigns {purpose}", hint=hint)
+        raise UnusableInput(
+            f"the files of Equipoise for campaigns {purpose} are not installed",
+            hint=f"install the package equipoise again, or {alternative}",
+        )
     return load(import_path)
 
 
 def kind_of(terms_or_document: object) -> Kind:
-    """Return the kind of terms or of a document, by its tag; the ordinary one for ``None``.
+    """Return the kind of terms or of a document, by the tag; the ordinary kind for ``None``.
 
-    A document with the ordinary tag has the kind that belongs to its study.
+    If a document has the ordinary tag, its study decides.
     """
     name = ORDINARY if terms_or_document is None else tag_of(terms_or_document)
     run = getattr(terms_or_document, "run", None) if name == ORDINARY else None

@@ -1,8 +1,8 @@
 """Other packages: the entry points that they register, and the line that installs one.
 
 A package registers its kinds of campaign (`equipoise.model.kinds`) and its studies
-(`equipoise.studies.catalogue`). It registers itself under ``equipoise.programs`` if its folder
-``_bin`` has programs and libraries that commands can name.
+(`equipoise.studies.catalogue`). A package with programs or libraries in its folder ``_bin``
+registers itself under ``equipoise.programs``, so that commands can name these files.
 """
 
 from __future__ import annotations

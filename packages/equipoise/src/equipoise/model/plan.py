@@ -45,7 +45,7 @@ COVARIATES_BEFORE_TRIAL = (
 MAX_COVARIATES = 8
 """Maximum number of covariates; crates/verdict has the same bound."""
 OutputKind = Literal["discard", "inherit", "count", "file"]
-"""Destination of output: ``inherit`` is that of Equipoise, ``count`` a file for counting bytes."""
+"""Destination of output: ``inherit`` uses Equipoise's own, ``count`` counts the bytes in a file."""
 ServerTrial = Literal["life", "interval"]
 """Length of one trial of a server: its whole life, or an interval while it keeps running."""
 _IDENTITY_BYTES = 16
@@ -157,15 +157,15 @@ class Condition(Struct, frozen=True):
     mapped_from: tuple[str, ...] = ()
     """Folders and files; the campaign starts only if the process maps a library from each."""
     reports: tuple[str, ...] = ()
-    """Metrics that its workload reports; a result gives the reason for each missing one."""
+    """Metrics that the workload reports; a result gives a reason for each missing metric."""
     tuned_for: tuple[str, ...] = ()
     """Processor types; the BLAS library must report one of them."""
     output: Output | None = None
-    """Destination of its standard output (with a server, the client's); by default the plan's."""
+    """Destination of standard output (of the client, with a server); by default the plan's."""
 
     @property
     def measured_process(self) -> MeasuredProcess:
-        """Process of its server; without a server, process of its command."""
+        """Process of the server; without a server, process of the command."""
         server = self.server
         if server is None:
             return MeasuredProcess(self.command, self.environment, self.process)
@@ -173,7 +173,7 @@ class Condition(Struct, frozen=True):
 
     @property
     def has_programs_by_layout(self) -> bool:
-        """Whether its command differs between layouts."""
+        """Whether the command differs between layouts."""
         return any(LAYOUT in word for word in self.command)
 
     def command_in(self, layout: int | None) -> tuple[str, ...]:
@@ -188,7 +188,7 @@ class Contrast(Struct, frozen=True):
 
     baseline: int
     candidate: int
-    """A condition is the candidate of at most one contrast, and differs from its baseline."""
+    """Index of the candidate. Each condition is the candidate of at most one contrast."""
     factor: str | None = None
     """Factor of which the two conditions have different levels."""
     stratum: dict[str, str] = field(default_factory=dict)
@@ -262,17 +262,17 @@ class Judgement(Struct, frozen=True):
 
 
 class Membership(Struct, frozen=True):
-    """Membership of a campaign in a run on several hosts."""
+    """Membership of a host's campaign in the run of a fleet."""
 
-    fleet: str
-    """Identity of the run on all hosts: 32 hexadecimal digits."""
+    fleet_identity: str
+    """Identity of the fleet's run: 32 hexadecimal digits."""
     host_index: int
-    """Index of the campaign among the members of that run, from 0."""
+    """Index of the host in the fleet, from 0."""
 
 
-def member_identity(run_identity: str, index: int) -> str:
-    """Return the identity of the member with this index; identities have 32 hexadecimal digits."""
-    text = f"equipoise run of a host: {run_identity} {index}"
+def member_identity(fleet_identity: str, host_index: int) -> str:
+    """Return the identity of the run of one host of a fleet: 32 hexadecimal digits."""
+    text = f"equipoise run of a host: {fleet_identity} {host_index}"
     return blake2b(text.encode("ascii"), digest_size=_IDENTITY_BYTES).hexdigest()
 
 
@@ -304,7 +304,7 @@ class Plan(Struct, frozen=True):
     terms: Terms | None = None
     """Terms of the kind of campaign; ``None`` for an ordinary comparison."""
     membership: Membership | None = None
-    """Membership in a run on several hosts."""
+    """Membership in the run of a fleet; ``None`` for all other campaigns."""
 
     @property
     def kind(self) -> Kind:
@@ -313,13 +313,13 @@ class Plan(Struct, frozen=True):
 
     @property
     def rules(self) -> Terms:
-        """Terms of the kind of campaign; without terms, the rules of its study."""
+        """Rules of the campaign: its terms, or without terms the rules of its study."""
         return self.rules_of_study if self.terms is None else self.terms
 
     @property
     def rules_of_study(self) -> Terms:
-        """Rules of the campaigns of its study, for every kind."""
-        return kind_of_study(self.study).part("rules", Terms)
+        """Rules of the study, which apply in addition to the terms of a kind."""
+        return kind_of_study(self.study).part("study_rules", Terms)
 
     @property
     def groups(self) -> tuple[tuple[Contrast, ...], ...]:
@@ -333,7 +333,7 @@ class Plan(Struct, frozen=True):
     def ranked_groups(self) -> tuple[tuple[Contrast, ...], ...]:
         """Groups of contrasts whose conditions are ranked."""
         # With layouts, verdicts hold for layouts in general; a ranking does not.
-        if not self.ranking or self.layouts or not self.rules.ranks:
+        if not self.ranking or self.layouts or not self.rules.can_rank:
             return ()
         return tuple(
             group
@@ -385,13 +385,13 @@ class Plan(Struct, frozen=True):
         return self.conditions[contrast.baseline].name, self.conditions[contrast.candidate].name
 
     @property
-    def describes_one(self) -> bool:
+    def describes_single_condition(self) -> bool:
         """Whether the campaign measures and describes a single condition, without a comparison."""
         return (
             not self.contrasts
-            and self.rules.describes_one
+            and self.rules.describes_single_condition
             and len(self.described) == 1
-            and self.rules_of_study.describes_one
+            and self.rules_of_study.describes_single_condition
         )
 
     @property

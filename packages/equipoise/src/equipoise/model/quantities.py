@@ -24,7 +24,7 @@ BYTE_UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
 
 _COUNT_UNITS = ((1e9, "billion"), (1e6, "million"))
 _MAX_EXACT_BYTES = 1e6
-"""Number of bytes from which a text shows a rounded number."""
+"""Number of bytes from which on a text shows a rounded number."""
 MAX_NAMES = 5
 """Maximum number of conditions that a sentence names."""
 
@@ -68,7 +68,7 @@ def metric_value(value: float, metric: str) -> str:
 
 
 def metric_formatter(metric: str) -> Callable[[float], str]:
-    """Return the function that formats values of a metric, by the unit at the end of its name."""
+    """Return the function that formats values of a metric; the end of its name is the unit."""
     if metric.endswith("_bytes_per_s"):
         return byte_rate
     if metric.endswith("_per_s"):
@@ -118,5 +118,5 @@ def names_of(conditions: Sequence[str], conjunction: str = "and") -> str:
 
 
 def iso_time(seconds: float) -> str:
-    """Return seconds since the epoch as in all documents: ISO 8601, UTC, to the millisecond."""
+    """Format seconds since the epoch for documents: ISO 8601, UTC, to the millisecond."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")

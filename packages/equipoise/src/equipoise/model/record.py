@@ -16,14 +16,14 @@ CUT_BLOCK = "its block was cut by an interruption"
 WASHOUT_RUN = "it washes out what ran before"
 BEFORE_WASHOUTS = "it ran before the blocks with washouts, which alone decide"
 WARMUP_RUN = "it warms up"
-"""This constant and the three above are reasons why a trial is not analysed."""
+"""This constant and the three above are reasons why a trial (``it``) is not analysed."""
 FailureKind = Literal["timed out", "unavailable", "no room", "failed"]
 """Kind of a trial's failure. ``unavailable``: the machine cannot run the program (``UNAVAILABLE``
 in sysexits.h). ``no room``: the disk is full."""
 ENDED_BY_FAILURE = "a condition failed"
 """Value of ``Segment.stopped_because``: a trial or a hook failed."""
 INTERRUPTED = "interrupted"
-"""Value of ``Segment.stopped_because``: the user, or the coordinator of a fleet, stopped it."""
+"""Value of ``Segment.stopped_because``: the user or a fleet's coordinator stopped the segment."""
 FAILURE_WARNING = "failed"
 """Code of the warning about a campaign that a failure ended."""
 
@@ -42,9 +42,9 @@ class Draw(Struct, frozen=True):
     """Bytes by which the environment of every trial of the block is enlarged."""
     layout: int | None = None
     """Layout of every trial of the block, by its number in the plan, from 1."""
-    washout: int | None = None
+    washout_condition: int | None = None
     """Index of the condition whose washouts run before each trial of the block; ``None`` without
-    washouts. The ledger does not store it: a draw that was read from a ledger has ``None``."""
+    washouts, and after reading from a ledger, which does not store this field."""
 
 
 class Sample(Struct, frozen=True):
@@ -76,8 +76,8 @@ class Accounting(Struct, frozen=True):
     counters: dict[str, float | None] = field(default_factory=dict)
     """Counters of the plan (``Measure.counters``), by name."""
     unknown: dict[str, str] = field(default_factory=dict)
-    """Reason for each field, counter and covariate that is ``None`` (rule 7). For an incomplete
-    counter: the part that is not counted."""
+    """Reason for each field, counter and covariate that is ``None`` (rule 7). An incomplete counter
+    has the part that is not counted."""
 
     @property
     def cpu_s(self) -> float | None:
@@ -135,7 +135,7 @@ class RecordedWarning(CampaignWarning, frozen=True):
     condition: int | None = None
     """Index of the condition in the plan; ``None`` for a warning about the whole campaign."""
     absent_from: int | None = None
-    """First measured block without the condition; ``None`` if the condition goes on."""
+    """First measured block without the condition; ``None`` if no block leaves it out."""
 
     @property
     def warning(self) -> CampaignWarning:
@@ -192,8 +192,8 @@ class RunRecord(Struct, frozen=True):
     """Warnings that were recorded while the campaign ran."""
     observations: tuple[Observation, ...] = ()
     """Observations of the instrumented runs that explain the campaign."""
-    earlier: tuple[RunRecord, ...] = ()
-    """Records of the earlier campaigns of a history, in order; these have an empty ``earlier``."""
+    earlier_runs: tuple[RunRecord, ...] = ()
+    """Records of the earlier campaigns of a history, in order, each without earlier campaigns."""
     identity: str = ""
     """Identity of the campaign in all ledgers of all hosts: 32 hexadecimal digits."""
     host: HostReference | None = None
@@ -232,6 +232,6 @@ class RunSummary(Struct, frozen=True):
     host: str | None = None
     """Name of the host that measured the campaign; ``None`` for an imported run."""
     fleet: str | None = None
-    """Id of the fleet's run with this campaign; ``None`` if this ledger does not have it."""
+    """Id of the fleet's run with this campaign; ``None`` if the ledger lacks such a run."""
     hosts: int | None = None
-    """Number of hosts whose member campaigns are in this ledger; ``None`` without members."""
+    """For a fleet's run: number of hosts whose campaigns are in this ledger; else ``None``."""

@@ -17,7 +17,7 @@ from collections.abc import Callable
 _ASSIGNED_PLACEHOLDER = re.compile(
     r"(?:[^=]*:)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)=(?P<placeholder>\$(?P=name)(?:_[0-9]+)?)"
 )
-"""Variable that gets its placeholder: ``TOKEN=$TOKEN``, or for a command ``2:TOKEN=$TOKEN``."""
+"""Assignment of a placeholder: ``TOKEN=$TOKEN``, or for the second command ``2:TOKEN=$TOKEN``."""
 _UNSAFE_BETWEEN_DOUBLE_QUOTES = re.compile(r"[\"\\`!$]")
 
 

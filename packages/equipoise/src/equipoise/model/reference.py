@@ -13,9 +13,9 @@ class EnvironmentDifference(Struct, frozen=True):
     """A fact that differs between two environments, or that one of them lacks."""
 
     name: str
-    there: Any
-    """Value in the reference result; null if unknown."""
-    here: Any
+    reference_value: Any
+    """Null if unknown."""
+    value: Any
     """Value in this result; null if unknown."""
 
 
@@ -24,11 +24,11 @@ class ReferenceRow(Struct, frozen=True):
 
     name: str
     metric: str
-    there: float | None
+    reference_median: float | None
     """Median in the reference result."""
-    here: float | None
+    median: float | None
     ratio: float | None
-    """Cost here over cost there; if more of a metric is better, its cost is the inverse."""
+    """Cost over reference cost; if more of a metric is better, the cost is the inverse."""
     ratio_ci: Interval
     p_value: float | None
     changed: bool | None
@@ -38,7 +38,7 @@ class ReferenceRow(Struct, frozen=True):
 
 
 class ReferenceComparison(Struct, frozen=True):
-    """A result (``here``) compared with a reference result (``there``)."""
+    """A result compared with a reference result."""
 
     run: str
     """Id of the reference result's run."""
@@ -52,7 +52,7 @@ class ReferenceComparison(Struct, frozen=True):
     min_effect: float
     """Percentage up to which a change counts as no change."""
     alpha: float
-    level: float | None
+    significance_level: float | None
     """1 minus the coverage of each ``ratio_ci``."""
     between_sessions: float
     """Assumed difference between sessions in percent, in addition to their spread and drift."""

@@ -1,7 +1,8 @@
 """The result document (docs/reference/document.md), as frozen data.
 
-The field names and their order are the public format ``equipoise.result/1``. An interval is ``[low,
-high]``; an end is null if the interval has no limit on that side.
+The field names and their order are the public format ``equipoise.result/1``. An interval (``…_ci``)
+is ``[low, high]``; an end is null if the interval has no limit on that side. The significance level
+of an interval is 1 minus its coverage. ``summary`` is a sentence for readers.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ Verdict = Literal["faster", "slower", "equivalent", "mixed", "undecided"]
 
 
 class Mode(Struct, frozen=True):
-    """A distinct value around which a metric clusters, and its ``share`` of the trials."""
+    """A distinct value around which a metric clusters, and the share of such trials."""
 
-    at: float
+    value: float
     share: float
 
 
@@ -43,43 +44,43 @@ class ModeAssociation(Struct, frozen=True):
     """Index of the mode among ``modes``, from 0."""
     covariate: str
     value: float | None
-    """Associated value of a categorical covariate such as ``cpu``; null for an amount."""
+    """Associated value of a categorical covariate such as ``cpu``; null for a numeric covariate."""
     correlation: float
-    """Correlation of the mode with that value, or with the ranks of the amounts."""
+    """Correlation of the mode with this value, or with the ranks of a numeric covariate."""
     p_value: float
     """P-value, adjusted for all covariates and modes together."""
 
 
 class State(Struct, frozen=True):
-    """A stretch of trials on one level; a condition that changed its level has several."""
+    """Consecutive trials with about the same mean; a change of the mean begins a new state."""
 
-    begin: int
-    """Index of the first trial of the stretch among the condition's analysed trials, from 0."""
-    level: float
+    first_trial: int
+    """Index of the first trial among the condition's analysed trials, from 0."""
+    mean: float
     """Mean of the trials, with extremes clipped."""
 
 
 class Drift(Struct, frozen=True):
-    """Change over the campaign: median of the last third of the trials over median of the first."""
+    """Median of the last third of the trials over the median of the first third."""
 
     ratio: float | None
     ratio_ci: Interval
-    chance: float | None = None
-    """Chance that independent trials differ as much in ranks as the two thirds do."""
+    p_value: float | None = None
+    """P-value of the ranks of both thirds, if the trials are independent."""
 
 
-class Component(Struct, frozen=True):
-    """The variance that one level, such as the boot, adds."""
+class VarianceComponent(Struct, frozen=True):
+    """The part of the variance that comes from one level, such as the boot."""
 
     level: str
     """``iteration``, ``trial``, ``layout``, ``boot``, ``host`` …"""
     units: int
     """Total number of units of the level."""
     variance: float
-    """Unbiased estimate; it may be below 0 if the level adds almost nothing."""
+    """Unbiased estimate, which may be below 0 if the true variance is near 0."""
     variance_ci: tuple[float, float]
     share: float
-    """Fraction of the total variance; a negative variance counts as 0."""
+    """Fraction of the total variance; negative estimates count as 0."""
 
 
 class Advice(Struct, frozen=True):
@@ -87,32 +88,31 @@ class Advice(Struct, frozen=True):
 
     level: str
     more_units: float
-    """Number of new units of this level, each with as many parts as now."""
-    narrower: float
-    """Fraction, from 0 to 1, by which the interval across the highest level narrows."""
+    """Number of new units of this level, each with as many parts as the measured units."""
+    narrowed_fraction: float
+    """Fraction, from 0 to 1, by which ``VarianceByLevel.across_ci`` narrows."""
 
 
 class VarianceByLevel(Struct, frozen=True):
-    """The variance of a logarithm by level, and one claim in two scopes (rule 2).
+    """The variance of log costs or log ratios by level, and the mean in two scopes (rule 2).
 
-    The logarithm is of a condition's cost, or of a comparison's ratio within a block. If a level
-    has too few units, all fields except ``unknown_because`` are null or empty.
+    A condition has costs; a comparison has a ratio in each block. If a level has too few units,
+    only ``unknown_because`` and the scopes are known.
     """
 
-    mean: float | None
-    """e to the mean over the units of the highest level, with equal weights: a cost, or a ratio."""
-    these: str
-    """Scope of ``these_ci``, such as ``these 12 layouts``."""
-    these_ci: Interval
-    across: str
+    geometric_mean: float | None
+    """Mean cost or ratio over the units of the highest level, with equal weights."""
+    within_scope: str
+    """Scope of ``within_ci``, such as ``these 12 layouts``."""
+    within_ci: Interval
+    across_scope: str
     """Scope of ``across_ci``, such as ``across layouts``."""
     across_ci: Interval
     """Interval by Student's t over the units of the highest level, for a single analysis at the
     end. For a comparison over layouts, it is the interval of the verdict."""
-    level: float
-    """1 minus the coverage of each interval."""
-    components: tuple[Component, ...]
-    """Components of the logarithm's variance, the highest level first."""
+    significance_level: float
+    components: tuple[VarianceComponent, ...]
+    """Parts of the variance, the highest level first."""
     advice: tuple[Advice, ...]
     """Advice, the most useful first; empty if the time for a unit is unknown."""
     advice_summary: str | None
@@ -135,11 +135,11 @@ class MetricSummary(Struct, frozen=True):
     modes: tuple[Mode, ...]
     """Modes from the lowest up; at least one."""
     drift: Drift | None = None
-    log_evidence: float | None = None
-    """About the logarithm of the Bayes factor for several modes, not one; null without a valley."""
-    companions: tuple[ModeAssociation, ...] = ()
+    log_bayes_factor: float | None = None
+    """Approximate log Bayes factor of several modes against one; null with a single peak."""
+    mode_associations: tuple[ModeAssociation, ...] = ()
     """Covariates and drawn factors associated with the modes, the strongest first."""
-    tail: float | None = None
+    tail_ratio: float | None = None
     """(95th percentile - median) / (median - 5th percentile)."""
     autocorrelation: float | None = None
     """Autocorrelation of the ranks of neighbouring trials."""
@@ -164,7 +164,7 @@ class ConditionResult(Struct, frozen=True):
     spread_because: dict[str, str] = field(default_factory=dict)
     """Observed reasons why metrics of the workload spread widely, by metric."""
     iterations: dict[str, IterationShape] = field(default_factory=dict)
-    """Classes of the iterations of each trial and of the condition, by metric."""
+    """Warm-up classes of each trial and of the condition, by metric."""
 
 
 class CarryOver(Struct, frozen=True):
@@ -181,43 +181,43 @@ class SlowRuns(Struct, frozen=True):
 
     factor: float
     """Multiple of the median that a slow run exceeds."""
-    baseline: int
+    baseline_count: int
     """Number of slow runs of the baseline."""
-    candidate: int
-    runs: int
+    candidate_count: int
+    run_count: int
     """Number of all runs of each condition."""
     unseen_share: float
-    """1 - alpha^(1/runs): a kind of run with this share was missed with the chance alpha."""
+    """1 - alpha^(1/run_count): runs of a rarer kind may all be missed, with chance above alpha."""
     more_often: Literal["baseline", "candidate"] | None = None
     """Condition that has slow runs more often, by a sequential test. Null if the test names no
     condition, or if the typical runs differ."""
     e_value: float | None = None
     """E-value of the test; null if the typical runs differ."""
-    level: float | None = None
-    """Level of the test: a fifth of the level of the comparison, in addition to that level."""
+    significance_level: float | None = None
+    """Significance level of the test, a fifth of the comparison's and in addition to it."""
     summary: str = ""
 
 
 class CarryOverCheck(Struct, frozen=True):
-    """Whether carry-over could explain a difference that was called in blocks without washouts."""
+    """Whether carry-over could explain a difference in the blocks without washouts."""
 
-    could_make: Literal["nothing", "part", "all"]
+    explainable_part: Literal["nothing", "part", "all"]
     """How much of the difference carry-over could explain."""
     carry_over: float
     """Cost of a trial after the candidate over the cost of a trial after the baseline."""
     carry_over_ci: Interval
     """95 % interval of ``carry_over``, for one analysis."""
     ratio: float
-    """Candidate over baseline without the carry-over."""
+    """Candidate over baseline, after the estimated carry-over is removed."""
     ratio_ci: Interval
     """95 % interval of ``ratio``, for one analysis."""
     blocks: int
     """Number of blocks without washouts in which both conditions ran."""
-    went_on: bool
+    added_washouts: bool
     """Whether the campaign continued with washouts; then only the blocks with washouts decide."""
     verdict: Verdict
     """Verdict from the blocks without washouts."""
-    called_ratio: float | None
+    ratio_without_washouts: float | None
     """Typical ratio in the blocks without washouts."""
     summary: str
 
@@ -229,15 +229,15 @@ class StatisticAnswer(Struct, frozen=True):
     """``minimum``, ``p10`` … ``p90`` (``p50`` is the median), ``p99``, ``maximum`` or ``mean``;
     ``p99`` and ``maximum`` from 100 runs of each condition on."""
     ratio: float | None
-    says: Literal["faster", "slower", "equivalent"]
-    """Verdict by ``min_effect``, ignoring chance."""
+    verdict: Literal["faster", "slower", "equivalent"]
+    """Comparison of ``ratio`` with ``min_effect``, as if chance had no influence."""
     certain: bool = False
     """Whether the interval of the ratio does not contain 1. The minimum, the maximum and the mean
     have no interval, and are never certain."""
 
 
-class TheseLayouts(Struct, frozen=True):
-    """The claim about only the layouts of a campaign: exact, but not valid for other layouts."""
+class DrawnLayouts(Struct, frozen=True):
+    """The verdict for only the drawn layouts: exact, but not valid for other layouts."""
 
     verdict: Verdict
     ratio: float | None
@@ -248,10 +248,10 @@ class TheseLayouts(Struct, frozen=True):
 
 
 class RatioSegment(Struct, frozen=True):
-    """Stretch of a campaign in which the ratio of a comparison kept its level."""
+    """Blocks in a row in which the ratio of a comparison stayed about constant."""
 
     first_block: int
-    """Number of the stretch's first complete block in which both conditions ran."""
+    """Number of the first of these blocks, complete and with both conditions."""
     ratio: float
     """e to the mean of the log ratios within its blocks, with extremes clipped."""
 
@@ -304,37 +304,37 @@ class Comparison(Struct, frozen=True):
     scope: str
     """Processes, layouts or hosts to which the verdict generalises (rule 2)."""
     summary: str
-    level: float
+    significance_level: float
     """1 minus the coverage of ``ratio_ci``: alpha, or less among several comparisons."""
     equivalence_ci: Interval
-    """Interval that decides on ``equivalent``. The level holds for each side alone."""
+    """Interval that decides on ``equivalent``; each side alone has its error rate."""
     equivalence_level: float
     """1 minus the coverage of ``equivalence_ci``."""
-    means_veto: bool = False
-    """Whether only the ratio of means or slow runs forbid the verdict ``equivalent``."""
+    means_forbid_equivalence: bool = False
+    """Whether the verdict would be ``equivalent`` without the ratio of means and slow runs."""
     ratio_is_constant: bool = True
     """False if no constant ratio fits all blocks; ``ratio_ci`` is then valid only at the stop."""
     ratio_segments: tuple[RatioSegment, ...] = ()
-    """Stretches with different ratios, between change-points, if no ratio fits all blocks."""
+    """Segments with different ratios, if no constant ratio fits all blocks."""
     blocks_to_go: int | None = None
     """Forecast of the blocks until an undecided comparison is decided; null if there is none."""
     carry_over: CarryOver | None = None
     carry_over_check: CarryOverCheck | None = None
-    """Whether carry-over could explain the difference; null if no difference was called."""
+    """Whether carry-over could explain the difference; null without a difference."""
     stratum: dict[str, str] = field(default_factory=dict)
     """Levels of the other factors of a study, equal in both conditions."""
     slow_runs: SlowRuns | None = None
     """Observed slow runs, and how frequent unobserved slow runs may be; null for a fleet."""
     answers: tuple[StatisticAnswer, ...] = ()
-    """Verdicts by single statistics, which the verdict does not use."""
+    """Verdicts by single statistics; ``verdict`` does not use them."""
     disagreement: str | None = None
-    """Sentence about statistics with contradicting answers, faster and slower."""
+    """Sentence about statistics with contradicting verdicts, faster and slower."""
     by_level: VarianceByLevel | None = None
     """Variance of the primary metric by level; null if trials are the only level."""
-    in_these_layouts: TheseLayouts | None = None
-    """Claim about the campaign's own layouts; null unless the verdict is about layouts."""
+    in_drawn_layouts: DrawnLayouts | None = None
+    """Verdict for the layouts that the coin drew; null without layouts."""
     adjusted_by: Adjustment | None = None
-    """Adjustment of costs by a covariate; null if no covariate helped."""
+    """Adjustment of costs by a covariate; null without adjustment."""
 
     def additional_values(self) -> dict[str, Any]:
         """Return the fields that a kind of campaign adds, with ratios of values, not of costs."""
@@ -350,8 +350,7 @@ class TypicalValue(Struct, frozen=True):
     """Median, in which trials that timed out count as worst."""
     median_ci: Interval
     """Confidence sequence of the median: for independent runs it is valid at any stop."""
-    level: float
-    """1 minus the coverage of ``median_ci``."""
+    significance_level: float
     trials: int
     scope: str
     summary: str
@@ -405,7 +404,7 @@ class SampleComparison(Struct, frozen=True):
     """Interval for a single analysis of independent trials; whether they are is unknown."""
     unknown: str | None
     """Reason why there is no ratio, or no interval."""
-    level: float
+    significance_level: float
     """1 minus the nominal coverage of ``ratio_ci``."""
     baseline_trials: int
     candidate_trials: int
@@ -489,8 +488,7 @@ class RankedPair(Struct, frozen=True):
     ratio: float | None
     ratio_ci: Interval
     e_value: float
-    level: float
-    """1 minus the coverage of ``ratio_ci``."""
+    significance_level: float
     verdict: Verdict
     blocks: int
 
@@ -610,8 +608,8 @@ class ResultDocument(Struct, frozen=True, tag_field=TAG, tag=ORDINARY):
     """Whether all conditions of a block ran in one process."""
     has_one_order: ClassVar[bool] = True
     """Whether all trials are in one sequence of blocks; False for several hosts."""
-    measured_below: ClassVar[Mapping[str, str]] = MappingProxyType({"control": "condition"})
-    """Field with the measured values of each part of the document, by name of the part."""
+    measured_value_fields: ClassVar[Mapping[str, str]] = MappingProxyType({"control": "condition"})
+    """Name of the field with the measured values of each part of the document, by part."""
 
     @property
     def has_blocks(self) -> bool:
@@ -629,12 +627,12 @@ class ResultDocument(Struct, frozen=True, tag_field=TAG, tag=ORDINARY):
         return ""
 
     @property
-    def own_summary(self) -> str | None:
+    def kind_summary(self) -> str | None:
         """Sentences of the kind of campaign that replace the sentences of the comparisons."""
         return None
 
     @property
-    def own_metric(self) -> str | None:
+    def kind_metric(self) -> str | None:
         """Metric by which the kind of campaign decides, if no comparison has it."""
         return None
 
@@ -651,8 +649,8 @@ class ResultDocument(Struct, frozen=True, tag_field=TAG, tag=ORDINARY):
     @property
     def primary_metric(self) -> str:
         """Metric of the typical value or of the first comparison; by default the wall time."""
-        if self.own_metric is not None:
-            return self.own_metric
+        if self.kind_metric is not None:
+            return self.kind_metric
         results = (self.typical, *self.comparisons)
         metrics = (result.metric for result in results if result is not None)
         return next(metrics, PRIMARY_METRIC)

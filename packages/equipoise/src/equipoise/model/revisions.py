@@ -19,7 +19,7 @@ _SHOWN_DIGITS = 10
 class Revision(Struct, frozen=True):
     """A revision that Equipoise checked out, with its commit."""
 
-    asked: str
+    typed_name: str
     """Name of the revision, as the user typed it."""
     commit: str
     """Full hash of the commit."""
@@ -30,7 +30,7 @@ class Revision(Struct, frozen=True):
     def label(self) -> str:
         """Label for readers: ``main (1a2b3c4d5e)``."""
         changes = " with uncommitted changes" if self.uncommitted else ""
-        return f"{self.asked} ({self.commit[:_SHOWN_DIGITS]}{changes})"
+        return f"{self.typed_name} ({self.commit[:_SHOWN_DIGITS]}{changes})"
 
 
 CHANGED_SUFFIX = "+"
@@ -63,7 +63,7 @@ class Commit(ShortTexts, frozen=True):
     parents: tuple[str, ...]
     """Full hashes of the parents, in git's order; several for a merge, none for a root."""
     uncommitted: bool = False
-    """Whether this is the working tree: the commit with uncommitted changes of tracked files."""
+    """Whether this is the working tree, which has uncommitted changes of tracked files."""
 
     @property
     def name(self) -> str:

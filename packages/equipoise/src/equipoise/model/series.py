@@ -25,21 +25,21 @@ class SeriesPoint(Struct, frozen=True):
 class Suspicion(Struct, frozen=True):
     """A possible change of level between two commits, because of the program or the machine."""
 
-    after: str
+    last_old_commit: str
     """Last commit that is probably on the old level."""
-    until: str
+    first_new_commit: str
     """First commit that is probably on the new level."""
-    first: int
-    """Index of the commit ``after`` in the series, from 0."""
-    place: int
+    last_old_index: int
+    """Index of ``last_old_commit`` in the series, from 0."""
+    change_index: int
     """Index in the series of the first value on the new level, by the best fit."""
-    last: int
-    """Index of the commit ``until`` in the series."""
-    before: float
+    first_new_index: int
+    """Index of ``first_new_commit`` in the series."""
+    old_level: float
     """Level before the change, in the unit of the series."""
     ratio: float
     """Level after the change over the level before."""
-    confirm: str | None
+    confirm_command: str | None
     """Command line that compares both commits side by side; null if `bisect` is not installed."""
     summary: str
 
@@ -75,7 +75,7 @@ class SeriesResult(Struct, frozen=True, kw_only=True):
     min_effect: float
     """Minimum change of the level at a suspicion, in percent."""
     summary: str
-    again: str
+    command_line: str
     """Command line that imports the series again."""
 
 

@@ -56,7 +56,7 @@ class Places:
         return keys in self.lines
 
     def _place(self, path: Keys, location: str) -> Place:
-        """Return a place with its line; a key that the file lacks has the line of its table."""
+        """Return a place with its line; a missing key gets the line of its table."""
         if not self.file:
             return Place()
         key_and_its_tables = (path[:length] for length in range(len(path), 0, -1))
@@ -122,8 +122,8 @@ class Factor:
     name: str
     levels: tuple[Level, ...]
     role: Role = "treatment"
-    is_free: bool = False
-    """Whether users may set any other level, because the levels are only values."""
+    accepts_other_levels: bool = False
+    """Whether users may set other levels, because levels only replace ``{NAME}`` in texts."""
     optional_levels: tuple[Level, ...] = ()
     """Levels that run only if the user chooses them."""
 

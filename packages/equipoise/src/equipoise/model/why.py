@@ -8,7 +8,7 @@ from msgspec import Struct, field
 
 from equipoise.model.quantities import Interval
 
-Kind = Literal[
+CauseKind = Literal[
     "allocation",
     "system_call",
     "page_fault",
@@ -51,14 +51,14 @@ class InterventionOutcome(Struct, frozen=True):
     from_baseline: float | None
     """Part of the fraction that is due to the change of the baseline."""
     blocks: int
-    level: float
+    significance_level: float
     """1 minus the coverage of each interval."""
     unknown_because: str | None = None
     """Reason why the fraction is unknown."""
     advice: str | None = None
     """Line that makes the change permanent; null if it cannot or should not be permanent."""
-    unchanged: str | None = None
-    """Sentence about the expected change that did not occur; null unless ``not reachable``."""
+    unchanged_sentence: str | None = None
+    """Sentence about an expected change that did not occur; null unless ``not reachable``."""
 
 
 class Explanation(Struct, frozen=True):
@@ -66,14 +66,14 @@ class Explanation(Struct, frozen=True):
 
     cause: str
     """Id of the cause, listed in docs/reference/causes.md."""
-    kind: Kind
+    kind: CauseKind
     evidence: dict[str, Any]
     """Name of the observed thing (``syscall``, ``function``, ``file``, ``lock``, ``size_bytes``),
     and its counts and seconds as ``{"baseline": …, "candidate": …}``."""
     status: Status
     share_of_gap: float | None
-    """Fraction of the gap that an intervention closes. If the status is ``open``: observed seconds
-    over the seconds of the gap."""
+    """Fraction of the gap that an intervention closes. With the status ``open``, it is the observed
+    seconds over the seconds of the gap."""
     share_ci: Interval
     summary: str
     seconds: float | None = None
@@ -114,7 +114,7 @@ class ExtraTime(Struct, frozen=True):
     gap_s_ci: Interval
     parts: tuple[TimePart, ...]
     """Known parts of the time; ``unseen`` has the reasons for missing parts."""
-    observed: dict[str, tuple[int, int]]
+    run_counts: dict[str, tuple[int, int]]
     """Numbers of runs of the baseline and of the candidate that gave evidence, by source."""
     unseen: dict[str, tuple[str, ...]]
     """Sentences about missing evidence, by source."""
@@ -122,11 +122,11 @@ class ExtraTime(Struct, frozen=True):
 
 
 class ExpectedChange(Struct, frozen=True):
-    """A change in the evidence of a cause. Without it, an intervention cannot refute the cause."""
+    """A change without which an intervention cannot refute a cause; one of two fields is set."""
 
     cause: int
     """Index of the cause in the plan."""
-    account: str | None = None
-    """Recorded time of the trials that must decrease; ``None`` if a run was observed."""
-    unchanged: str | None = None
-    """Sentence about the thing that did not change in an observed run with the intervention."""
+    decreasing_value: str | None = None
+    """Recorded value of the trials that must decrease, such as ``page_faults``."""
+    unchanged_sentence: str | None = None
+    """Sentence about a value that did not change in an observed run with the intervention."""

@@ -441,7 +441,7 @@ def interval_cells(name: str, value: float | None, interval: Interval | None) ->
 def ratio_cells(part: Any) -> NumberRow:
     """Return the ratio, the interval and the level of a comparison; unknown for ``None``."""
     ratio, interval = getattr(part, "ratio", None), getattr(part, "ratio_ci", None)
-    return {**interval_cells("ratio", ratio, interval), **fields_of(part, "level")}
+    return {**interval_cells("ratio", ratio, interval), **fields_of(part, "significance_level")}
 
 
 def _with_inner_parts(parts: Iterable[Part]) -> Iterator[Part]:

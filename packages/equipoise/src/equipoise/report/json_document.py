@@ -47,7 +47,7 @@ class RatioWithLevel(Protocol):
         """Interval of the ratio."""
 
     @property
-    def level(self) -> float | None:
+    def significance_level(self) -> float | None:
         """Probability that the interval is wrong: 1 minus its coverage."""
 
 
@@ -95,7 +95,7 @@ def decode(content: bytes, name: str) -> ResultDocument:
             f"{name}: it contains an integer that does not fit into 64 bits", hint=_HINT
         )
     if _LARGE_EXPONENT.search(content) is not None and any(
-        map(_has_huge_value, _measured_parts(fields, document_class.measured_below))
+        map(_has_huge_value, _measured_parts(fields, document_class.measured_value_fields))
     ):
         raise UnusableInput(
             f"{name}: it contains a measured value above {MAX_MEASURED_VALUE:g}", hint=_HINT
@@ -166,13 +166,15 @@ _LARGE_EXPONENT = re.compile(rb"[eE]\+?\d{3}|\d{100}")
 """Pattern that is in every text with a number above `MAX_MEASURED_VALUE`, also in other texts."""
 
 
-def _measured_parts(document: dict[str, Any], measured_below: Mapping[str, str]) -> Iterator[Any]:
+def _measured_parts(
+    document: dict[str, Any], measured_value_fields: Mapping[str, str]
+) -> Iterator[Any]:
     """Yield the parts of a document with measured values.
 
-    ``measured_below`` has further parts: a key of the document, and a key inside its value.
+    ``measured_value_fields`` has further parts: a key of the document, and a key inside its value.
     """
     yield from (document.get(key) for key in ("conditions", "trials", "why"))
-    for key, inner_key in measured_below.items():
+    for key, inner_key in measured_value_fields.items():
         match document.get(key):
             case dict() as part:
                 yield part.get(inner_key)
@@ -272,7 +274,7 @@ def _contradictions(document: ResultDocument) -> Iterator[str]:
 def is_possible_ratio(part: RatioWithLevel) -> bool:
     """Return whether the ratio, the interval and the level of a part are possible."""
     is_ratio = part.ratio is None or 0.0 < part.ratio < math.inf
-    level = part.level
+    level = part.significance_level
     is_level = level is not None and 0.0 < level < 1.0
     return is_ratio and is_interval_of_ratios(part.ratio_ci) and is_level
 
@@ -282,7 +284,7 @@ def _contradictions_in_comparison(comparison: Comparison) -> Iterator[str]:
     if not 0.0 <= comparison.min_effect <= MAX_MIN_EFFECT:
         effect = f"a smallest effect of {comparison.min_effect:g} percent"
         yield f"{name} has {effect}, not of 0 to {MAX_MIN_EFFECT:g}"
-    if not (0.0 < comparison.alpha < 1.0 and 0.0 < comparison.level < 1.0):
+    if not (0.0 < comparison.alpha < 1.0 and 0.0 < comparison.significance_level < 1.0):
         yield f"{name} has no alpha between 0 and 1, or no such level"
     ratios = [comparison.ratio, comparison.mean_ratio]
     ratios += (answer.ratio for answer in comparison.answers)

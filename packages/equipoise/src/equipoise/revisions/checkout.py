@@ -104,7 +104,7 @@ def fork_point(repository: Repository, baseline: Revision, candidate: Revision) 
     commit = text_of(result)
     if commit == baseline.commit:
         return baseline
-    return Revision(f"the fork point from {baseline.asked}", commit)
+    return Revision(f"the fork point from {baseline.typed_name}", commit)
 
 
 def revision_of_working_tree(repository: Repository) -> Revision:

@@ -117,7 +117,7 @@ def commits_between(
         raise _ancestry_error(repository, early, late, fork, names)
     commits = (*_list_commits(repository, "--no-walk", early.commit), *later_commits)
     if late.uncommitted:
-        subject = f"{late.asked}, with its changes"
+        subject = f"{late.typed_name}, with its changes"
         commits = (*commits, Commit(late.commit, subject, "", "", (late.commit,), True))
     if len(commits) == 1:
         raise UnusableInput(
@@ -136,7 +136,8 @@ def _ancestry_error(
         return UnusableInput(
             f"{early_label} and {late_label} have no commit in common in "
             f"{repository.top}{shallow_suffix(repository)}",
-            hint=f"name an older commit of {late.asked} as {names.early_option}, or {UNSHALLOW}",
+            hint=f"name an older commit of {late.typed_name} as {names.early_option}, or "
+            f"{UNSHALLOW}",
         )
     if fork == (late.commit,):
         return UnusableInput(

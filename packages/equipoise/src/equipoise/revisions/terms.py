@@ -38,8 +38,8 @@ class CommitsPlan(Struct, Terms, frozen=True, kw_only=True):
 
     noun: ClassVar[str] = "campaign"
     """Noun for the campaign in messages."""
-    ranks: ClassVar[bool] = False
-    describes_one: ClassVar[bool] = False
+    can_rank: ClassVar[bool] = False
+    describes_single_condition: ClassVar[bool] = False
     runs_whole_blocks: ClassVar[bool] = False
     shows_every_condition: ClassVar[bool] = False
     restart_hint: ClassVar[str] = "measure again"

@@ -183,7 +183,7 @@ class FittedDifference(Struct, frozen=True):
     freedom: int
     """Degrees of freedom of both standard errors."""
 
-    def could_make(self, side: float) -> ExplainablePart:
+    def explainable_part(self, side: float) -> ExplainablePart:
         """Return how much of a difference carry-over could explain; side 1 is slower, -1 faster."""
         if self._is_beyond(side, WARNING_LEVEL):
             return "nothing"

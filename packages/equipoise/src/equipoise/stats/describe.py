@@ -47,7 +47,7 @@ def describe(values: FloatArray, *, seed: int, resolution: float = 0.0) -> Metri
     instrument, in the unit of the values.
 
     Quantiles have type 7 of Hyndman and Fan (1996). A value that needs more trials is ``None``. The
-    fields ``companions`` and ``states`` stay empty.
+    fields ``mode_associations`` and ``states`` stay empty.
 
     Raise `UnusableInput` if there is no value, or a value that is not finite.
     """
@@ -76,12 +76,12 @@ def describe(values: FloatArray, *, seed: int, resolution: float = 0.0) -> Metri
         p95=p95,
         max=float(ordered[-1]),
         modes=tuple(
-            Mode(at=at, share=share)
+            Mode(value=at, share=share)
             for at, share in zip(modes.locations, modes.shares, strict=True)
         ),
         drift=drift(values, seed=seed),
-        log_evidence=modes.log_evidence,
-        tail=(p95 - median) / (median - p05) if median > p05 else None,
+        log_bayes_factor=modes.log_evidence,
+        tail_ratio=(p95 - median) / (median - p05) if median > p05 else None,
         autocorrelation=rank_autocorrelation(values),
     )
 

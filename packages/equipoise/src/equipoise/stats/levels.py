@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from equipoise._native import student_quantile
 from equipoise.model.errors import UnusableInput
-from equipoise.model.result import Advice, Component
+from equipoise.model.result import Advice, VarianceComponent
 from equipoise.stats.arrays import FloatArray, IntArray
 
 DRAWS = 4000
@@ -31,7 +31,7 @@ class Levels(Struct, frozen=True):
 
     mean: float
     """Mean of the values of the highest units."""
-    components: tuple[Component, ...]
+    components: tuple[VarianceComponent, ...]
     within_ci: tuple[float, float]
     """Interval of the mean over the measured units of the highest level (this campaign)."""
     across_ci: tuple[float, float]
@@ -86,7 +86,7 @@ def variance_by_level(
     across_half_width = across_error * student_quantile(1.0 - level / 2.0, mean_squares[0].freedom)
     within_half_width = within_error * student_quantile(1.0 - level / 2.0, mean_squares[1].freedom)
     components = tuple(
-        Component(name, mean_square.units, variance, (low, high), share)
+        VarianceComponent(name, mean_square.units, variance, (low, high), share)
         for name, mean_square, variance, (low, high), share in zip(
             names, mean_squares, variances.tolist(), bounds.T.tolist(), shares.tolist(), strict=True
         )
@@ -196,7 +196,7 @@ def advice(levels: Levels, unit_s: Sequence[float]) -> tuple[Advice, ...]:
         narrower = 1.0 - math.sqrt(variance / present_variance) if present_variance > 0 else 0.0
         advised.insert(0, Advice(component.level, new_units, narrower))
         lower = component
-    return tuple(sorted(advised, key=lambda level_advice: -level_advice.narrower))
+    return tuple(sorted(advised, key=lambda level_advice: -level_advice.narrowed_fraction))
 
 
 def describe_advice(advised: Sequence[Advice]) -> str:
@@ -205,6 +205,6 @@ def describe_advice(advised: Sequence[Advice]) -> str:
     for level_advice in advised:
         adjective = "more" if level_advice.level == "iteration" else "new"
         verb = "" if phrases else " narrows the interval"
-        units, percent = plural_of(level_advice.level), 100.0 * level_advice.narrower
+        units, percent = plural_of(level_advice.level), 100.0 * level_advice.narrowed_fraction
         phrases.append(f"on {adjective} {units}{verb} by {percent:.0f} %")
     return f"one more minute {', '.join(phrases)}"

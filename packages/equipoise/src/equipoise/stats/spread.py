@@ -16,7 +16,7 @@ import numpy as np
 from msgspec import Struct
 
 from equipoise.model.quantities import Interval
-from equipoise.model.why import Kind
+from equipoise.model.why import CauseKind
 from equipoise.stats.arrays import (
     RESAMPLES,
     FloatArray,
@@ -25,7 +25,7 @@ from equipoise.stats.arrays import (
     shared_ranks,
 )
 
-CHANCE_KIND: Kind = "chance"
+CHANCE_KIND: CauseKind = "chance"
 """Value of ``kind`` for a cause that is a source of chance (docs/reference/document.md)."""
 MIN_BLOCKS = 8
 """Minimum number of blocks for a small p-value after Holm's correction for five sources."""

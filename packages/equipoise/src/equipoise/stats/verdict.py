@@ -71,7 +71,7 @@ class ComparisonVerdict(Struct, frozen=True):
     """1 minus the coverage of the interval: alpha, or less among several comparisons."""
     equivalence_level: float
     """1 minus the coverage of the interval that decides on ``equivalent``."""
-    means_veto: bool
+    means_forbid_equivalence: bool
     """Whether only the means or the slow runs forbid ``equivalent`` (`stats.slow_runs`)."""
     ln_e_value: float
     """Logarithm of the e-value against "no difference" at the stop."""
@@ -229,7 +229,7 @@ def blocks_to_go(
 
     return tuple(
         forecast(blocks, judged.typical)
-        if judged.verdict == "undecided" and len(blocks) and not judged.means_veto
+        if judged.verdict == "undecided" and len(blocks) and not judged.means_forbid_equivalence
         else None
         for blocks, judged in zip(comparisons, verdicts, strict=True)
     )
@@ -392,7 +392,7 @@ def judge_by_intervals(
         if costs_nothing and len(blocks)
         else ln_ratio_of_means(blocks.baseline, blocks.candidate)
     )
-    verdict, means_veto = verdict_by_intervals(
+    verdict, means_forbid_equivalence = verdict_by_intervals(
         interval,
         equivalence,
         typical,
@@ -411,7 +411,7 @@ def judge_by_intervals(
         equivalence_high=equivalence[1],
         level=level,
         equivalence_level=equivalence_level(level),
-        means_veto=means_veto,
+        means_forbid_equivalence=means_forbid_equivalence,
         ln_e_value=blocks.engine.ln_e_value(),
         blocks=len(blocks),
         ln_mean_ratio=ln_mean_ratio,

@@ -222,13 +222,15 @@ def _factor_with_levels(factor: Factor, level_names: tuple[str, ...]) -> Factor:
                 f"the factor {factor.name} is a size, and {level_name!r} is not a number above 0",
                 hint=f"give numbers above 0, such as {factor.name}=1000",
             )
-        if level_name not in known_levels and not factor.is_free:
+        if level_name not in known_levels and not factor.accepts_other_levels:
             raise UnusableInput(
                 f"the factor {factor.name} has no level {level_name!r}",
                 hint=f"use one of {', '.join(known_levels)}",
             )
     # Levels that the quick form leaves out can still be chosen.
-    optional_levels = factor.optional_levels if factor.is_free else tuple(known_levels.values())
+    optional_levels = (
+        factor.optional_levels if factor.accepts_other_levels else tuple(known_levels.values())
+    )
     levels = tuple(known_levels.get(level_name) or Level(level_name) for level_name in level_names)
     return replace(factor, levels=levels, optional_levels=optional_levels)
 
@@ -243,7 +245,9 @@ def without_idle_factors(study: Study) -> tuple[Study, tuple[CampaignWarning, ..
     factors: list[Factor] = []
     warnings: list[CampaignWarning] = []
     for factor in study.factors:
-        if not factor.is_free or any(f"{{{factor.name}}}" in text for text in study.texts()):
+        if not factor.accepts_other_levels or any(
+            f"{{{factor.name}}}" in text for text in study.texts()
+        ):
             factors.append(factor)
             continue
         problem = f"the factor {factor.name} changes nothing: no text contains {{{factor.name}}}"

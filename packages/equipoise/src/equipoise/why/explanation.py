@@ -115,7 +115,7 @@ def _extra_time(gap_evidence: GapEvidence) -> ExtraTime:
             )
             for name, change in difference.split.items()
         ),
-        observed={
+        run_counts={
             source: (len(runs.baseline), len(runs.candidate))
             for source, runs in gap_evidence.evidence.by_source().items()
             if runs.all_runs

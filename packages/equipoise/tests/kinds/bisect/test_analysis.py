@@ -151,7 +151,7 @@ def test_the_commit_that_made_it_slower_is_named_with_its_step(tmp_path: Path) -
     assert low is not None
     assert high is not None
     assert 1.0 < low < 1.05 < high
-    assert culprit.level < result.alpha
+    assert culprit.significance_level < result.alpha
     assert culprit.e_value >= 2.0 / result.alpha
     assert result.summary.startswith("0000000000 (Change 11) made it ")
     assert result.summary.endswith(

@@ -98,7 +98,7 @@ def test_the_culprit_is_explained_with_its_diff(
     assert extra["slower"] == culprit[:10]
     page = (tmp_path / "page.md").read_text()
     assert "bench.c" in page
-    if "profile" in extra["observed"]:
+    if "profile" in extra["run_counts"]:
         assert "clear_blocks" in explained["functions"], document["why"]
         assert "+    clear_blocks(400);" in explained["hunks"][0]["lines"]
         assert "+    clear_blocks(400);" in page

@@ -64,7 +64,7 @@ def test_a_cause_is_confirmed_another_refuted_in_words_and_numbers(tmp_path: Pat
     assert refuted.share_of_gap == pytest.approx(0.0, abs=0.1)
     assert confirmed.summary.startswith("cause 0 suggests itself, as observed. Intervention 0")
     assert confirmed.summary.endswith("] of the gap.")
-    assert confirmed.tested[0].level == 0.025
+    assert confirmed.tested[0].significance_level == 0.025
     assert confirmed.tested[0].from_candidate == pytest.approx(1.0, abs=0.1)
     assert confirmed.evidence == {"size_bytes": 35_600}
     assert record.segments[-1].stopped_because == "verdict"

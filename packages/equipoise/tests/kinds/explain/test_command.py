@@ -75,7 +75,7 @@ def test_the_extra_time_of_a_real_pair_is_found_and_kept(equipoise: Equipoise) -
     assert (extra["baseline"], extra["candidate"], extra["slower"]) == ("usual", "policy", "policy")
     shares = {part["part"]: part["share_of_gap"] for part in extra["parts"]}
     assert shares["system"] > shares["user"]
-    assert extra["observed"]["system_calls"] == extra["observed"]["allocations"] == [3, 3]
+    assert extra["run_counts"]["system_calls"] == extra["run_counts"]["allocations"] == [3, 3]
     with open_for_reading(equipoise.folder / ".equipoise" / "ledger.db") as ledger:
         observations = ledger.read_run("last").observations
     assert [observation.position for observation in observations] == list(range(30))
@@ -198,14 +198,14 @@ def test_without_rights_it_collects_what_is_possible_and_reports_the_rest(tmp_pa
         return valid_result(done.stdout)["extra_time"]
 
     extra = run(*ENTRY, "compare", "sleep 0.001", "sleep 0.03", *BLOCKS, "--why", "--no-test")
-    assert extra["observed"]["system_calls"] == extra["observed"]["allocations"] == [3, 3]
+    assert extra["run_counts"]["system_calls"] == extra["run_counts"]["allocations"] == [3, 3]
     assert any("stopped twice by ptrace" in words for words in extra["unseen"]["system_calls"])
     if int(Path("/proc/sys/kernel/perf_event_paranoid").read_text()) > 1:
-        assert "waits" not in extra["observed"]
+        assert "waits" not in extra["run_counts"]
         assert any("perf_event_paranoid" in words for words in extra["unseen"]["waits"])
     # As in a container that forbids ptrace, too.
     forbidden = (sys.executable, "-c", FORBIDS, "101", *ENTRY)
     repeated = run(*forbidden, "why", "last", "--no-test", "--again", "--sources", "system_calls")
-    assert "system_calls" not in repeated["observed"]
+    assert "system_calls" not in repeated["run_counts"]
     assert "allow it in the container" in repeated["unseen"]["system_calls"][0]
-    assert repeated["observed"]["allocations"] == [3, 3]
+    assert repeated["run_counts"]["allocations"] == [3, 3]

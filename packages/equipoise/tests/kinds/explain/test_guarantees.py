@@ -49,7 +49,7 @@ def test_several_interventions_in_one_campaign_share_alpha(noise: str) -> None:
     for _ in range(campaigns):
         truths = [Truth(share) for share in SHARES]
         outcomes = simulated(2.0, truths, NOISES[noise], generator, blocks=80)
-        assert all(outcome.level == ALPHA / 4 for outcome in outcomes)
+        assert all(outcome.significance_level == ALPHA / 4 for outcome in outcomes)
         false += any(
             is_wrong(outcome, share) for outcome, share in zip(outcomes, SHARES, strict=True)
         )

@@ -58,7 +58,7 @@ def unchanged_sentence(
         return observation_of(run, with_it)
 
     made = expected_changes(plan, attempt, changes, known, observe)
-    return next((change.unchanged for change in made), None)
+    return next((change.unchanged_sentence for change in made), None)
 
 
 def observation_of(run: EvidenceRun, with_it: object) -> Observation:
@@ -120,7 +120,7 @@ def test_a_slower_baseline_is_the_one_whose_calls_must_fall() -> None:
         return observation_of(run, system_calls(calls("read", 20_013, 0.9)))
 
     (made,) = expected_changes(plan, attempt, "what the cause names", known, observe)
-    assert made.unchanged == OFTEN_AS_BEFORE
+    assert made.unchanged_sentence == OFTEN_AS_BEFORE
     assert run_conditions == [attempt.baseline_with]
 
 
@@ -214,7 +214,7 @@ def test_an_intervention_without_reach_leaves_its_place_to_another() -> None:
     attempts = attempts_of(plan)
     reachable = {name: attempt.is_reachable for name, attempt in attempts.items()}
     assert reachable == {"number0": False, "number1": True}
-    assert attempts["number0"].expected == (ExpectedChange(0, unchanged=OFTEN_AS_BEFORE),)
+    assert attempts["number0"].expected == (ExpectedChange(0, unchanged_sentence=OFTEN_AS_BEFORE),)
     assert runs == 2
     assert [omission.intervention for omission in experiment_of(plan).not_tried] == ["number2"]
 
@@ -228,7 +228,7 @@ def test_every_intervention_is_observed_once() -> None:
 
 def missed_attempt(*places: int) -> dict[str, Any]:
     """An attempt that an observed run has shown to leave these causes as they were."""
-    changes = tuple(ExpectedChange(place, unchanged=OFTEN_AS_BEFORE) for place in places)
+    changes = tuple(ExpectedChange(place, unchanged_sentence=OFTEN_AS_BEFORE) for place in places)
     return {"expected": changes, "is_reachable": False}
 
 
@@ -246,12 +246,16 @@ def test_an_attempt_that_reaches_nothing_has_no_trial_and_is_not_refuted(tmp_pat
     assert (first.status, second.status) == ("not reachable", "confirmed")
     assert trial_count(record, 0) == 0 < trial_count(record, 1)
     (test,) = first.tested
-    assert (test.outcome, test.unchanged, test.blocks) == ("not reachable", OFTEN_AS_BEFORE, 0)
+    assert (test.outcome, test.unchanged_sentence, test.blocks) == (
+        "not reachable",
+        OFTEN_AS_BEFORE,
+        0,
+    )
     assert test.unknown_because is None
     assert first.share_of_gap == 0.9
     assert first.summary.endswith(f"Intervention 0 cannot reach the cause ({OFTEN_AS_BEFORE}).")
     # The attempts that are tried share alpha among themselves.
-    assert second.tested[0].level == 0.05
+    assert second.tested[0].significance_level == 0.05
     assert record.segments[-1].stopped_because == "verdict"
 
 
@@ -318,16 +322,16 @@ def with_faults(record: RunRecord, faults: dict[int, int]) -> RunRecord:
 def test_page_faults_are_counted_in_the_campaign_s_own_trials(
     tmp_path: Path, after: int, status: str, sentence: str | None
 ) -> None:
-    expected = {"expected": (ExpectedChange(0, account="page_faults"),)}
+    expected = {"expected": (ExpectedChange(0, decreasing_value="page_faults"),)}
     record = record_of(tmp_path, (Truth(0.0),), lambda plan: with_attempts(plan, expected))
     (cause,) = outcome.tested_causes(with_faults(record, {1: 5_000, 3: after}))
     assert cause.status == status
-    assert cause.tested[0].unchanged == sentence
+    assert cause.tested[0].unchanged_sentence == sentence
     assert cause.tested[0].share is not None
 
 
 def test_unknown_page_faults_leave_the_outcome_as_it_is(tmp_path: Path) -> None:
-    expected = {"expected": (ExpectedChange(0, account="page_faults"),)}
+    expected = {"expected": (ExpectedChange(0, decreasing_value="page_faults"),)}
     record = record_of(tmp_path, (Truth(0.0),), lambda plan: with_attempts(plan, expected))
     unknown = tuple(
         replace(trial, accounting=Accounting(wall_s=trial.accounting.wall_s))
@@ -342,8 +346,8 @@ def test_an_intervention_that_closes_the_gap_is_confirmed_despite_the_counts(
 ) -> None:
     expected = {
         "expected": (
-            ExpectedChange(0, account="page_faults"),
-            ExpectedChange(0, unchanged=OFTEN_AS_BEFORE),
+            ExpectedChange(0, decreasing_value="page_faults"),
+            ExpectedChange(0, unchanged_sentence=OFTEN_AS_BEFORE),
         )
     }
     record = record_of(tmp_path, (Truth(0.97),), lambda plan: with_attempts(plan, expected))

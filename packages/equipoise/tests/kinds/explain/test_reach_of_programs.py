@@ -120,5 +120,5 @@ def test_an_observed_run_shows_whether_the_named_calls_are_reached(
     assert attempt.is_reachable is program.reaches, attempt.expected
     if program.before is not None:
         (expected,) = attempt.expected
-        assert expected.unchanged is not None
-        assert program.before in expected.unchanged
+        assert expected.unchanged_sentence is not None
+        assert program.before in expected.unchanged_sentence

@@ -156,7 +156,7 @@ def test_with_enough_hosts_the_note_on_properties_names_observe() -> None:
 def test_several_candidates_share_alpha() -> None:
     document = result_of(plan=plan_of("a", "b", "c"))
     assert [comparison.candidate for comparison in document.comparisons] == ["b", "c"]
-    assert {comparison.level for comparison in document.comparisons} == {0.025}
+    assert {comparison.significance_level for comparison in document.comparisons} == {0.025}
     assert document.comparisons[1].verdict == "slower"
     assert document.comparisons[0].verdict != "slower"
 

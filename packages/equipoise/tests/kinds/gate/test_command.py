@@ -166,7 +166,7 @@ def test_the_document_has_the_gate_and_the_ledger_reproduces_it(
     result = document(gate(*words))
     verdict = result["gate"]
     assert verdict["passed"] is False
-    assert verdict["baseline"]["asked"] == "fast"
+    assert verdict["baseline"]["typed_name"] == "fast"
     assert verdict["baseline"]["commit"] == project.git("rev-parse", "fast").strip()
     (row,) = verdict["rows"]
     assert row["outcome"] == "slower"

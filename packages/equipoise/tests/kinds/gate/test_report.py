@@ -83,7 +83,7 @@ def test_every_benchmark_has_a_row_with_its_outcome() -> None:
 
 def test_the_table_says_that_benchmarks_share_alpha() -> None:
     shared_row = replace(
-        row("a", "passes", 0.9, 1.01), level=0.05 / 3.0, equivalence_level=0.1 / 3.0
+        row("a", "passes", 0.9, 1.01), significance_level=0.05 / 3.0, equivalence_level=0.1 / 3.0
     )
     message = "-10.0 % to +1.00 % (90 % over the benchmarks reported)"
     assert message in to_markdown(gate_document_of(shared_row))

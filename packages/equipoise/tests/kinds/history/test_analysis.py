@@ -79,9 +79,16 @@ def test_the_curve_has_each_selected_commit_over_the_baseline(
         assert low is not None
         assert high is not None
         assert low < 1.1 ** sum(step <= revision.place for step in (3, 9)) < high
-        assert revision.level is not None
+        assert revision.significance_level is not None
         assert revision.blocks > 0
-    assert sum(revision.level for revision in others if revision.level is not None) <= result.alpha
+    assert (
+        sum(
+            revision.significance_level
+            for revision in others
+            if revision.significance_level is not None
+        )
+        <= result.alpha
+    )
 
 
 def test_all_earlier_campaigns_count(nights: tuple[RunRecord, RunRecord]) -> None:
@@ -104,7 +111,7 @@ def test_an_era_has_the_differences_of_its_environment(nights: tuple[RunRecord, 
     first, second = nights
 
     def differences(before: str, after: str) -> list[tuple[str, ...]]:
-        campaign = replace(on_kernel(second, after), earlier=(on_kernel(first, before),))
+        campaign = replace(on_kernel(second, after), earlier_runs=(on_kernel(first, before),))
         _, result = result_of(campaign)
         assert [campaign.era for campaign in result.campaigns] == [1, 2]
         return [era.differences for era in result.eras]
@@ -152,9 +159,9 @@ def test_a_campaign_without_a_block_is_a_history_without_a_change(
 
 def test_hidden_values_stay_hidden_in_all_campaigns(nights: tuple[RunRecord, RunRecord]) -> None:
     first, second = (with_secret(night) for night in nights)
-    (record,) = hide_values([replace(second, earlier=(first,))])
-    assert [campaign.id for campaign in record.earlier] == [first.id]
-    for campaign in (record, *record.earlier):
+    (record,) = hide_values([replace(second, earlier_runs=(first,))])
+    assert [campaign.id for campaign in record.earlier_runs] == [first.id]
+    for campaign in (record, *record.earlier_runs):
         values = {condition.environment["TOKEN"] for condition in campaign.plan.conditions}
         assert values == {"$TOKEN"}
     assert b"hunter2-hunter2" not in encode(analyse_campaign(record))

@@ -96,7 +96,7 @@ def test_a_change_is_named_and_later_nights_add_new_commits(
     assert history("--new", *MEASURED, *QUIET, "--", "./bench").status == 0
     both = series(project)
     assert both[0] == first
-    assert terms(both[1]).earlier == (first.id,)
+    assert terms(both[1]).earlier_ids == (first.id,)
     assert (terms(both[0]).series, terms(both[0]).era) == (terms(both[1]).series, terms(first).era)
     assert changed_commits(project) == [culprit]
     assert builds(project) == COUNT + 2
@@ -179,7 +179,7 @@ def test_each_benchmark_of_a_suite_has_a_history_of_its_own(
         (),
     ]
     assert terms(first).series == terms(third).series != terms(second).series
-    assert (terms(third).earlier, terms(fourth).earlier) == ((first.id,), (second.id,))
+    assert (terms(third).earlier_ids, terms(fourth).earlier_ids) == ((first.id,), (second.id,))
     # They share the budget.
     assert first.plan.stopping.budget_s == 20.0
     for number, record in enumerate((first, second), start=1):
@@ -238,8 +238,8 @@ def test_series_of_other_tools_are_shown_beside_the_curve(
     assert document["baseline"]["commit"] == names[0]
     (old,) = document["series"]
     (suspicion,) = old["suspicions"]
-    assert (suspicion["after"], suspicion["until"]) == (names[1], names[2])
-    assert suspicion["confirm"] == (
+    assert (suspicion["last_old_commit"], suspicion["first_new_commit"]) == (names[1], names[2])
+    assert suspicion["confirm_command"] == (
         f"equipoise bisect --good {names[1]} --bad {names[2]} --build {shlex.quote(LOGGED)} -- "
         "./bench 'a b'"
     )

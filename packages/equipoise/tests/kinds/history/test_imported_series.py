@@ -28,9 +28,9 @@ def test_a_series_is_read_with_its_suspicions_and_the_line_that_reads_it_again(
         command=("./bench", "a b"),
         build="make -j2",
     )
-    assert result.again == "again"
+    assert result.command_line == "again"
     (suspicion,) = result.series[0].suspicions
-    assert suspicion.confirm == (
+    assert suspicion.confirm_command == (
         "equipoise bisect --good v12 --bad v13 --build 'make -j2' -- ./bench 'a b'"
     )
 
@@ -68,7 +68,7 @@ def test_several_files_follow_one_option_or_are_named_by_a_pattern(
     (series,) = json.loads(expanded.out)["series"]
     assert [point["value"] for point in series["points"]] == [9.0, 10.0, 11.0]
     assert json.loads(quoted.out)["series"] == [series]
-    assert json.loads(expanded.out)["again"] == (
+    assert json.loads(expanded.out)["command_line"] == (
         "equipoise history --import v9.json --import v10.json --import v11.json"
     )
 

@@ -42,7 +42,7 @@ def plan_of_history(
         selected=tuple(range(count + 1)),
         series="5e1e5",
         era=era,
-        earlier=tuple(record.id for record in earlier),
+        earlier_ids=tuple(record.id for record in earlier),
         only_new=only_new,
     )
     return replace(plan, study=STUDY, ranking=False, terms=terms, seed=len(earlier))
@@ -51,7 +51,7 @@ def plan_of_history(
 def night(stage: Stage, plan: Plan) -> RunRecord:
     """Return one campaign after those that its plan names."""
     assert isinstance(plan.terms, HistoryPlan)
-    earlier = stage.ledger.read_campaigns(plan.terms.earlier)
+    earlier = stage.ledger.read_campaigns(plan.terms.earlier_ids)
     return stage.start(plan, partial(HistoryJudge, builds=stage.builds, earlier=earlier))
 
 
@@ -188,7 +188,7 @@ def test_a_ledger_without_an_earlier_campaign_is_reported(tmp_path: Path) -> Non
     stage = Stage(tmp_path, steps(2))
     record = night(stage, plan_of_history(2))
     terms = history_of(record.plan)
-    gone = replace(terms, earlier=("20260101-000000-abcd",))
+    gone = replace(terms, earlier_ids=("20260101-000000-abcd",))
     judge = partial(HistoryJudge, builds=stage.builds)
     with pytest.raises(UnusableInput, match="lacks campaign 20260101-000000-abcd") as error:
         stage.start(replace(record.plan, terms=gone), judge)

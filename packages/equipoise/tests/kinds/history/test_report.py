@@ -155,8 +155,8 @@ def test_a_suspicion_of_another_tool_has_the_line_that_confirms_it() -> None:
     suspicion = series_of().suspicions[0]
     text = screen(document)
     assert "Suspicions, not measured side by side" in text
-    assert f": {suspicion.confirm}\n" in text
-    assert (suspicion.confirm or "no line") in page([CampaignReport(document)])
+    assert f": {suspicion.confirm_command}\n" in text
+    assert (suspicion.confirm_command or "no line") in page([CampaignReport(document)])
 
 
 def test_reports_show_values_if_more_of_the_metric_is_better() -> None:

@@ -53,8 +53,8 @@ def test_the_document_is_of_its_schema() -> None:
     jsonschema.validate(document, schema(SeriesResult))
     assert document["schema"] == "equipoise.series/1"
     (suspicion,) = document["series"][0]["suspicions"]
-    assert (suspicion["after"], suspicion["until"]) == ("v12", "v13")
-    assert suspicion["confirm"] == "equipoise bisect --good v12 --bad v13 -- COMMAND"
+    assert (suspicion["last_old_commit"], suspicion["first_new_commit"]) == ("v12", "v13")
+    assert suspicion["confirm_command"] == "equipoise bisect --good v12 --bad v13 -- COMMAND"
 
 
 def test_only_the_first_lines_of_many_suspicions_are_on_a_screen() -> None:

@@ -29,9 +29,9 @@ def result_of(*series: ImportedSeries, **settings: Any) -> SeriesResult:
 def test_a_suspicion_names_both_commits_and_the_line_that_measures_them() -> None:
     result = result_of(series_named("parse", STEP), command=("./bench", "a b"), build="make -j2")
     (suspicion,) = result.series[0].suspicions
-    assert (suspicion.after, suspicion.until) == ("v12", "v13")
+    assert (suspicion.last_old_commit, suspicion.first_new_commit) == ("v12", "v13")
     assert suspicion.summary == "parse: +4.0 % at about v13, between v12 and v13."
-    assert suspicion.confirm == (
+    assert suspicion.confirm_command == (
         "equipoise bisect --good v12 --bad v13 --build 'make -j2' -- ./bench 'a b'"
     )
     assert result.summary == (
@@ -41,12 +41,17 @@ def test_a_suspicion_names_both_commits_and_the_line_that_measures_them() -> Non
 
 def test_without_a_command_its_place_is_left_open() -> None:
     (suspicion,) = result_of(series_named("parse", STEP)).series[0].suspicions
-    assert suspicion.confirm is not None and suspicion.confirm.endswith(" -- COMMAND")
+    assert suspicion.confirm_command is not None and suspicion.confirm_command.endswith(
+        " -- COMMAND"
+    )
 
 
 def test_a_peak_of_memory_is_confirmed_by_memory() -> None:
     (suspicion,) = result_of(series_named("parse", STEP, "peakmemory")).series[0].suspicions
-    assert suspicion.confirm is not None and "--metrics max_rss_bytes" in suspicion.confirm
+    assert (
+        suspicion.confirm_command is not None
+        and "--metrics max_rss_bytes" in suspicion.confirm_command
+    )
 
 
 def test_a_hash_is_shown_short_and_given_whole_and_a_large_change_is_a_factor() -> None:
@@ -55,8 +60,8 @@ def test_a_hash_is_shown_short_and_given_whole_and_a_large_change_is_a_factor() 
     assert (
         suspicion.summary == "parse: ×3.00 at about 0123456789, between 0123456789 and 0123456789."
     )
-    assert suspicion.confirm is not None
-    assert "--good 0123456789abcdef12 --bad 0123456789abcdef13" in suspicion.confirm
+    assert suspicion.confirm_command is not None
+    assert "--good 0123456789abcdef12 --bad 0123456789abcdef13" in suspicion.confirm_command
 
 
 def test_series_with_suspicions_come_first_and_short_ones_are_marked() -> None:

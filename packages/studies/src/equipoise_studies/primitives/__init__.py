@@ -16,7 +16,7 @@ from equipoise.model.kinds import Command, Kind
 
 KIND = Kind(
     "os",
-    rules="equipoise_studies.primitives.plan:PrimitivesRules",
+    study_rules="equipoise_studies.primitives.plan:PrimitivesRules",
     analysis="equipoise_studies.primitives.plan:PrimitivesAnalysis",
     report="equipoise_studies.primitives.report:PrimitivesReport",
     figures="equipoise_studies.primitives.report:PrimitivesFigures",

@@ -53,7 +53,7 @@ class PrimitivesRules(Terms):
 
     __slots__ = ()
 
-    describes_one: ClassVar[bool] = False
+    describes_single_condition: ClassVar[bool] = False
     rows_show_failures: ClassVar[bool] = True
 
 

@@ -373,7 +373,7 @@ def _step_fields(commits: Sequence[Commit], step: MeasuredStep) -> dict[str, Any
         "not_built": tuple(commit.name for commit in commits[step.first : step.last]),
         "ratio": step.ratio,
         "ratio_ci": step.ratio_ci,
-        "level": step.level,
+        "significance_level": step.level,
         "blocks": step.blocks,
         "summary": "",
     }
@@ -393,7 +393,7 @@ def _gap_of_stretch(commits: Sequence[Commit], stretch: StretchState) -> BisectG
         until=commits[stretch.last].name,
         ratio=verdict.ratio,
         ratio_ci=verdict.ratio_ci,
-        level=verdict.level,
+        significance_level=verdict.level,
         blocks=verdict.blocks,
         status=status,
     )

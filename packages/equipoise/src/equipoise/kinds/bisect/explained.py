@@ -78,7 +78,7 @@ class BisectWhy(WhyKind):
             verdict="slower" if ratio > 1.0 else "faster",
             ratio=ratio,
             ratio_ci=culprit.ratio_ci,
-            level=culprit.level,
+            significance_level=culprit.significance_level,
             e_value=culprit.e_value,
             summary=culprit.summary,
         )

@@ -92,7 +92,7 @@ class BisectReport(ReportKind):
         """Return the question of a bisection; ``None`` before its first block."""
         if not document.results:
             return None
-        good, bad = document.results[0].good.asked, document.results[0].bad.asked
+        good, bad = document.results[0].good.typed_name, document.results[0].bad.typed_name
         if document.bisects:
             return f"Which commits from {good} to {bad} changed which benchmarks?"
         metric = metric_name(document.primary_metric)
@@ -361,7 +361,7 @@ def _culprit_claim(
             f"{short_name(culprit.parent)}"
         ),
         estimate=estimate,
-        interval=f"{percentage(1.0 - culprit.level)} interval {ends}",
+        interval=f"{percentage(1.0 - culprit.significance_level)} interval {ends}",
         strip=strip_of(ratio, interval, result.metric, result.min_effect),
         remarks=tuple(_remarks(culprit, result, document.run.command_line)),
         certainty=tuple(
@@ -419,7 +419,9 @@ def gap_text(document: BisectDocument, result: BisectResult, gap: BisectGap) -> 
     estimate, ends = estimate_and_interval(ratio, interval)
     blocks = counted(gap.blocks, "block")
     status = "" if gap.status in ("slower", "faster") else f", {gap.status}"
-    return f"{estimate} ({percentage(1.0 - gap.level)} interval {ends}; {blocks}){status}"
+    return (
+        f"{estimate} ({percentage(1.0 - gap.significance_level)} interval {ends}; {blocks}){status}"
+    )
 
 
 def _commit_parts(result: SearchedLine, alpha: float) -> Iterator[Part]:

@@ -100,7 +100,7 @@ class BisectGap(Struct, frozen=True):
     """Hash of the later commit."""
     ratio: float | None
     ratio_ci: Interval
-    level: float
+    significance_level: float
     """1 minus the coverage of ``ratio_ci``."""
     blocks: int
     """Number of blocks in which both commits ran."""
@@ -123,7 +123,7 @@ class UnconfirmedCommit(NamedCommit, frozen=True):
     ratio: float | None
     """Cost of the commit over the cost of ``parent``."""
     ratio_ci: Interval
-    level: float
+    significance_level: float
     """1 minus the coverage of ``ratio_ci``."""
     blocks: int
     """Number of blocks in which both commits ran."""
@@ -153,7 +153,7 @@ class Culprit(NamedCommit, frozen=True):
     ratio: float | None
     """Cost of the commit over the cost of ``parent``."""
     ratio_ci: Interval
-    level: float
+    significance_level: float
     """1 minus the coverage of ``ratio_ci``: less than alpha, because the search chose the pair."""
     e_value: float
     """Evidence that this commit makes a difference."""
@@ -312,11 +312,11 @@ class BisectDocument(ResultDocument, frozen=True, kw_only=True, tag="bisect"):
         return self.bisects or (() if self.bisect is None else (self.bisect,))
 
     @property
-    def own_metric(self) -> str | None:
+    def kind_metric(self) -> str | None:
         """Metric of the first benchmark."""
         return next((result.metric for result in self.results), None)
 
     @property
-    def own_summary(self) -> str | None:
+    def kind_summary(self) -> str | None:
         """Summaries of all benchmarks, one on each line."""
         return "\n".join(result.titled_summary for result in self.results) or None

@@ -150,7 +150,11 @@ def run_experiment(
             say(f"testing by interventions on both: {', '.join(names)}")
         for attempt in experiment_of(plan).attempts:
             if not attempt.is_reachable:
-                reason = next(change.unchanged for change in attempt.expected if change.unchanged)
+                reason = next(
+                    change.unchanged_sentence
+                    for change in attempt.expected
+                    if change.unchanged_sentence
+                )
                 say(f"not tested: {attempt.intervention} cannot reach the cause ({reason})")
     listener = progress_for(quiet=output.quiet, color=output.color)
     conduct.start(plan, ledger, listener)

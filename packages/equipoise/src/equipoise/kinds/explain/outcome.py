@@ -63,7 +63,7 @@ def tested_causes(record: RunRecord) -> tuple[Explanation, ...]:
             attempt.add_block(block_costs)
     outcomes = [_outcome_of(attempt, plan, comparison) for attempt in attempts]
     attempted_outcomes = list(zip(experiment_of(plan).attempts, outcomes, strict=True))
-    level = outcomes[0].level if outcomes else 1.0
+    level = outcomes[0].significance_level if outcomes else 1.0
     omitted_outcomes = [
         (planned, _open_outcome(planned, f"not tried: {planned.because}", blocks=0, level=level))
         for planned in experiment_of(plan).not_tried
@@ -77,15 +77,17 @@ def tested_causes(record: RunRecord) -> tuple[Explanation, ...]:
         for change in planned.expected:
             if change.cause != cause_index:
                 continue
-            if change.unchanged is not None and outcome.outcome != "confirmed":
-                sentence = change.unchanged
-            elif change.account is not None and outcome.outcome == "refuted":
+            if change.unchanged_sentence is not None and outcome.outcome != "confirmed":
+                sentence = change.unchanged_sentence
+            elif change.decreasing_value is not None and outcome.outcome == "refuted":
                 sentence = unchanged_count_sentence(
-                    change.account, planned, blocks.values(), _slower_side(comparison)
+                    change.decreasing_value, planned, blocks.values(), _slower_side(comparison)
                 )
         if sentence is None:
             return outcome
-        return replace(outcome, outcome=NOT_REACHABLE, unchanged=sentence, unknown_because=None)
+        return replace(
+            outcome, outcome=NOT_REACHABLE, unchanged_sentence=sentence, unknown_because=None
+        )
 
     causes = (
         _cause_with_outcomes(
@@ -178,7 +180,7 @@ def _open_outcome(
         from_candidate=None,
         from_baseline=None,
         blocks=blocks,
-        level=level,
+        significance_level=level,
         unknown_because=reason,
     )
 
@@ -253,8 +255,8 @@ def outcomes_sentence(outcomes: Sequence[InterventionOutcome]) -> str:
 
 
 def _outcome_clause(outcome: InterventionOutcome) -> str:
-    if outcome.unchanged is not None:
-        return f"{outcome.summary} cannot reach the cause ({outcome.unchanged})"
+    if outcome.unchanged_sentence is not None:
+        return f"{outcome.summary} cannot reach the cause ({outcome.unchanged_sentence})"
     if outcome.unknown_because is not None:
         return f"{outcome.summary}: {outcome.unknown_because}"
     fraction = describe_fraction(outcome.share, outcome.share_ci)

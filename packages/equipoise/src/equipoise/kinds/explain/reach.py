@@ -116,7 +116,7 @@ def expected_changes(
             continue
         count = _COUNT_OF_CAUSE.get(cause.cause) if changes == "what the cause names" else None
         if count is not None:
-            expected.append(ExpectedChange(cause_index, account=count))
+            expected.append(ExpectedChange(cause_index, decreasing_value=count))
         elif (check := _check_of_cause(changes, cause, known_evidence)) is not None:
             checks[cause_index] = check
     condition_with = (
@@ -130,7 +130,7 @@ def expected_changes(
             if check.source == source:
                 sentence = _unchanged_sentence(check, known_evidence, run)
                 if sentence is not None:
-                    expected.append(ExpectedChange(cause_index, unchanged=sentence))
+                    expected.append(ExpectedChange(cause_index, unchanged_sentence=sentence))
     return tuple(expected)
 
 
@@ -138,7 +138,7 @@ def reaches_any(
     plan: Plan, attempt: PlannedIntervention, expected: Iterable[ExpectedChange]
 ) -> bool:
     """Return whether an attempt may reach one of its causes, or has no cause."""
-    missed_causes = {change.cause for change in expected if change.unchanged is not None}
+    missed_causes = {change.cause for change in expected if change.unchanged_sentence is not None}
     tested_causes = {
         cause_index
         for cause_index, cause in enumerate(experiment_of(plan).causes)

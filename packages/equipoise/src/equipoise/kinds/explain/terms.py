@@ -59,8 +59,8 @@ class ExperimentPlan(Struct, Terms, frozen=True, tag_field=TAG, tag="explain"):
     """
 
     noun: ClassVar[str] = "test of causes"
-    ranks: ClassVar[bool] = False
-    describes_one: ClassVar[bool] = False
+    can_rank: ClassVar[bool] = False
+    describes_single_condition: ClassVar[bool] = False
     checks_carry_over: ClassVar[bool] = False
     runs_whole_blocks: ClassVar[bool] = False
     needs_every_cost: ClassVar[bool] = False

@@ -22,5 +22,5 @@ KIND = Kind(
     report="equipoise.kinds.fleet.report:FleetReport",
     figures="equipoise.kinds.fleet.figures:FleetFigures",
     resume="equipoise.kinds.fleet.command:resume_fleet",
-    on_hosts="equipoise.kinds.fleet.command:measure_fleet",
+    measure_on_hosts="equipoise.kinds.fleet.command:measure_fleet",
 )

@@ -274,7 +274,7 @@ def _fleet_comparison(
         ratio_ci=mean.bounds.ratio_ci,
         equivalence_ci=mean.equivalence.ratio_ci,
         equivalence_level=mean.equivalence.level,
-        means_veto=mean.means_veto,
+        means_forbid_equivalence=mean.means_forbid_equivalence,
         e_value=claims.e_value,
         verdict=mean.verdict,
         min_effect=judgement.min_effect,
@@ -287,7 +287,7 @@ def _fleet_comparison(
         minimum_misleads=False,
         scope=_scope_of_mean(plan, fleet),
         summary="",
-        level=level,
+        significance_level=level,
         ratio_is_constant=all(host.ratio_is_constant for host in claims.hosts),
         stratum=contrast.stratum,
         hosts=tuple(
@@ -301,7 +301,7 @@ def _fleet_comparison(
                     for name in HOST_FACTS
                     if name in member.host.environment
                 },
-                level=claim.bounds.level,
+                significance_level=claim.bounds.level,
                 weight=weight,
                 place=member.host.place,
             )

@@ -229,7 +229,7 @@ def _effects_table(fleet: FleetResult, comparison: FleetComparison) -> Table:
     differing_names = () if comparison.fleet is None else comparison.fleet.differences.differing
     notes: tuple[str, ...] = ()
     if comparison.hosts and len(fleet.hosts) > 1:
-        coverage = percentage(1.0 - comparison.level)
+        coverage = percentage(1.0 - comparison.significance_level)
         notes = (f"All these intervals hold together with {coverage}.",)
     has_weights = len({effect.weight for effect in comparison.hosts}) > 1
     rows = (
@@ -443,7 +443,10 @@ def _contradictions(fleet: FleetResult, comparisons: Sequence[FleetComparison]) 
     for comparison in comparisons:
         if any(not 0 <= effect.place < len(positions) for effect in comparison.hosts):
             yield "a comparison of a fleet names a host that is not in the fleet"
-        if any(not 0.0 < effect.level < 1.0 or effect.blocks < 0 for effect in comparison.hosts):
+        if any(
+            not 0.0 < effect.significance_level < 1.0 or effect.blocks < 0
+            for effect in comparison.hosts
+        ):
             yield "a host of a comparison has an impossible level or a negative number of blocks"
         estimates: list[HostEffect | HostDifference | FleetInterval] = [*comparison.hosts]
         if comparison.fleet is not None:

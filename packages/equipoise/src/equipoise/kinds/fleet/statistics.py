@@ -26,7 +26,7 @@ from msgspec import Struct
 from equipoise._native import BettingSequence, student_quantile
 from equipoise.model.errors import UnusableInput
 from equipoise.model.quantities import Interval, counted
-from equipoise.model.result import Component, Verdict
+from equipoise.model.result import VarianceComponent, Verdict
 from equipoise.stats.arrays import FloatArray
 from equipoise.stats.describe import ln_ratio_of_means, ln_ratios_without_one_block
 from equipoise.stats.levels import variance_by_level
@@ -136,7 +136,7 @@ class FleetMean(Struct, frozen=True):
     equivalence: Bounds
     """Interval that decides on ``equivalent``. The chance of an error is alpha for each bound."""
     verdict: Verdict
-    means_veto: bool
+    means_forbid_equivalence: bool
     """Whether only the means and the slow runs prevent ``equivalent``."""
     ln_mean_ratio: float
     """Weighted mean over hosts of the logarithm of the ratio of means."""
@@ -158,7 +158,7 @@ class Prediction(LogInterval, frozen=True):
 class HostVariance(Struct, frozen=True):
     """Variance of the log ratio between hosts, and between the blocks of a host."""
 
-    components: tuple[Component, ...]
+    components: tuple[VarianceComponent, ...]
     """``host``, then ``block``; empty if unknown. The intervals assume normal effects and a single
     analysis."""
     unknown_because: str | None = None
@@ -317,7 +317,7 @@ class _FleetAnalysis:
         if ln_ratio is not None:
             ln_ratio = min(max(ln_ratio, bounds.low), bounds.high)
         ln_mean_ratio = float(self.weights_over(indices) @ self.ln_ratios_of_means(indices))
-        verdict, means_veto = verdict_by_intervals(
+        verdict, means_forbid_equivalence = verdict_by_intervals(
             (bounds.low, bounds.high),
             (equivalence.low, equivalence.high),
             ln_ratio,
@@ -335,7 +335,7 @@ class _FleetAnalysis:
             by_rounds=by_rounds,
             equivalence=equivalence,
             verdict=verdict,
-            means_veto=means_veto,
+            means_forbid_equivalence=means_forbid_equivalence,
             ln_mean_ratio=ln_mean_ratio,
         )
 

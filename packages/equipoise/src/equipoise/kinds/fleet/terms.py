@@ -109,7 +109,7 @@ class HostEffect(Struct, frozen=True):
     blocks: int
     environment: dict[str, Any]
     """Facts of the host that may explain why its result differs."""
-    level: float
+    significance_level: float
     """1 minus the coverage of ``ratio_ci``."""
     weight: float
     """Weight in the mean over the asked hosts."""
@@ -325,14 +325,14 @@ class FleetDocument(ResultDocument, frozen=True, kw_only=True, tag="fleet"):
     """The result document of a coordinator's run."""
 
     has_one_order: ClassVar[bool] = False
-    measured_below: ClassVar[Mapping[str, str]] = MappingProxyType(
+    measured_value_fields: ClassVar[Mapping[str, str]] = MappingProxyType(
         {"control": "condition", "fleet": "hosts"}
     )
     comparisons: tuple[FleetComparison, ...]
     fleet: FleetResult
 
     @property
-    def own_metric(self) -> str:
+    def kind_metric(self) -> str:
         """The metric of the verdict."""
         return self.fleet.metric
 

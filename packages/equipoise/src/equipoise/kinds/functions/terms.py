@@ -48,11 +48,11 @@ class FunctionsPlan(Struct, Terms, frozen=True, tag_field=TAG, tag="functions"):
         """Line of Python that repeats the comparison with the same seed."""
         return self.again
 
-    def shared_part(self, runs: Sequence[Any]) -> Any:
-        """Return the digests of the functions, because ``runs`` does not distinguish functions."""
+    def workloads_for_digest(self, workloads: Sequence[Any]) -> Any:
+        """Return the digests of the functions, which ``workloads`` does not distinguish."""
         return {"functions": self.digests}
 
-    def longer_hint(self, min_s: float | None) -> str:
+    def hint_to_measure_longer(self, min_s: float | None) -> str:
         """Return the hint to compare again, because no command can resume the campaign."""
         if min_s is None:
             return "compare again with a larger budget="

@@ -132,7 +132,7 @@ def _gate_row(plan: Plan, costs: ContrastCosts, decision: GateDecision) -> GateR
         ratio_ci=verdict.ratio_ci,
         equivalence_ci=verdict.equivalence_ci,
         equivalence_level=verdict.equivalence_level,
-        level=verdict.level,
+        significance_level=verdict.level,
         blocks=verdict.blocks,
         outcome=decision.outcome,
         summary="",

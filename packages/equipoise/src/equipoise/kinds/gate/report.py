@@ -64,7 +64,7 @@ class GateReport(ReportKind):
         if gate is None:
             return None
         return (
-            f"Is {gate.candidate.asked} slower than {gate.baseline.asked}, by more than "
+            f"Is {gate.candidate.typed_name} slower than {gate.baseline.typed_name}, by more than "
             f"{gate.min_effect:g} %?"
         )
 
@@ -226,7 +226,7 @@ def _cells_of_row(row: GateRow, alpha: float) -> Mapping[str, str]:
 def _equivalence_interval(row: GateRow, alpha: float) -> str:
     """Return the interval that decided the outcome, with its coverage."""
     interval, level = row.equivalence_ci, row.equivalence_level
-    shared_level = max(alpha, row.level) * level / row.level
+    shared_level = max(alpha, row.significance_level) * level / row.significance_level
     scope = " over the benchmarks reported" if shares_alpha(level, shared_level) else ""
     return f"{interval_text(interval, 'open')} ({percentage(1.0 - shared_level)}{scope})"
 

@@ -26,9 +26,9 @@ class GatePlan(Struct, Terms, frozen=True, tag_field=TAG, tag="gate"):
     """Terms of a gate. All comparisons on all metrics share one false-discovery rate."""
 
     noun: ClassVar[str] = "gate"
-    ranks: ClassVar[bool] = False
+    can_rank: ClassVar[bool] = False
     not_adjustable_because: ClassVar[str | None] = "a gate is never adjusted"
-    decisive_sides: ClassVar[int] = 2
+    alpha_factor: ClassVar[int] = 2
     restart_hint: ClassVar[str | None] = "run the gate again"
     baseline: Revision
     candidate: Revision
@@ -67,13 +67,13 @@ class GateRow(Struct, frozen=True):
     candidate_median: float | None
     ratio: float | None
     ratio_ci: Interval
-    level: float
+    significance_level: float
     """1 minus the coverage of ``ratio_ci``."""
     blocks: int
     outcome: GateOutcome
     summary: str
     equivalence_ci: Interval
-    """Interval that decides the outcome. Each end is wrong with a chance of at most ``level``."""
+    """Interval that decides the outcome. Each end has the error rate ``significance_level``."""
     equivalence_level: float
     """1 minus the coverage of ``equivalence_ci``."""
 

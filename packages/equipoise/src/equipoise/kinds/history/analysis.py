@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from equipoise.analysis.comparisons import Blocks
 from equipoise.analysis.kind import KindResult
@@ -128,7 +128,7 @@ def _curve_revisions(terms: HistoryPlan, state: HistoryState) -> Iterator[Histor
             status=status,
             ratio=point.ratio,
             ratio_ci=point.ratio_ci,
-            level=point.level,
+            significance_level=point.level,
             blocks=point.blocks,
             era=point.era,
         )
@@ -153,7 +153,7 @@ def _history_change(
         is_merge=later_commit.is_merge,
         ratio=pair.ratio,
         ratio_ci=pair.ratio_ci,
-        level=pair.level,
+        significance_level=pair.significance_level,
         e_value=pair.e_value,
         threshold=change.threshold,
         pair=pair.pair,
@@ -231,8 +231,8 @@ def _difference_texts(previous_record: RunRecord, record: RunRecord) -> Iterator
     """Yield the recorded differences between the environments of two campaigns."""
     differences = environment_differences(previous_record.environment, record.environment)
     for difference in itertools.islice(differences, _MAX_DIFFERENCES):
-        old_text = "unknown" if difference.there is None else difference.there
-        new_text = "unknown" if difference.here is None else difference.here
+        old_text = "unknown" if difference.reference_value is None else difference.reference_value
+        new_text = "unknown" if difference.value is None else difference.value
         yield f"{difference.name.replace('_', ' ')}: {new_text} instead of {old_text}"
     if len(differences) > _MAX_DIFFERENCES:
         yield f"{len(differences) - _MAX_DIFFERENCES} more facts"
@@ -305,7 +305,7 @@ def series_result(
         series=tuple(analysed),
         min_effect=min_effect,
         summary=_summary_of_all(analysed),
-        again=command_line,
+        command_line=command_line,
     )
 
 
@@ -326,10 +326,14 @@ def _suspicion_of_change(
     size_text = as_factor(ratio) if reads_as_factor(ratio) else f"{100.0 * (ratio - 1.0):+.1f} %"
     interval = f"between {shown_commit(after)} and {shown_commit(until)}"
     return Suspicion(
-        after=after,
-        until=until,
-        **asdict(change),
-        confirm=bisect_line(
+        last_old_commit=after,
+        first_new_commit=until,
+        last_old_index=change.first,
+        change_index=change.place,
+        first_new_index=change.last,
+        old_level=change.before,
+        ratio=ratio,
+        confirm_command=bisect_line(
             after,
             until,
             command or (COMMAND_PLACEHOLDER,),

@@ -128,7 +128,7 @@ def continued_plan(plan: Plan, earlier_ids: Sequence[str]) -> Plan:
     return replace(
         plan,
         seed=seed_of_campaign(plan.seed, len(earlier_ids)),
-        terms=replace(history_of(plan), earlier=tuple(earlier_ids)),
+        terms=replace(history_of(plan), earlier_ids=tuple(earlier_ids)),
     )
 
 

@@ -92,7 +92,7 @@ def history_chart(result: HistoryResult) -> alt.LayerChart:
     x = count_axis("place", -0.5, end_of_axis(marks, last_x), "commits after the baseline")
     metric = metric_name(result.metric)
     y_axis = _with_space_above(axis, stretch_for_lanes(marks))
-    y = y_axis.channel(alt.Y, f"{metric} against {result.baseline.asked}")
+    y = y_axis.channel(alt.Y, f"{metric} against {result.baseline.typed_name}")
     drawn_legends = list(dict.fromkeys(mark["kind"] for mark in marks))
     legend_up, _ = _change_legends(result)
     color, shape = color_and_shape(
@@ -146,9 +146,10 @@ def history_chart(result: HistoryResult) -> alt.LayerChart:
         ),
     ]
     subject = f"{counted(len(curve_rows) - 1, 'commit')} against {result.baseline.label}"
+    metric_title = f"{metric[:1].upper()}{metric[1:]}"
     return frame(
         layers,
-        title=f"{metric[:1].upper()}{metric[1:]} over the commits since {result.baseline.asked}",
+        title=f"{metric_title} over the commits since {result.baseline.typed_name}",
         notes=list(_notes(result, axis, marks, suspicions)),
         description=f"Ratio of the {metric} of {subject}, with intervals. {result.summary}",
         height=HEIGHT,
@@ -228,14 +229,14 @@ def _suspicion_rows(
     """Yield the suspicions about commits of the curve, also for abbreviated hashes."""
     for imported in series:
         for suspicion in imported.suspicions:
-            commit = imported.points[suspicion.place].commit
+            commit = imported.points[suspicion.change_index].commit
             matches = [index for sha, index in indices.items() if sha.startswith(commit)]
             if len(matches) == 1:
                 yield {
                     "place": matches[0],
                     "what": f"{imported.benchmark}, {imported.tool}",
                     "summary": suspicion.summary,
-                    "confirm": suspicion.confirm,
+                    "confirm": suspicion.confirm_command,
                 }
 
 
@@ -367,13 +368,13 @@ def _suspicion_ranges(series: ImportedSeries) -> Iterator[dict[str, Any]]:
     """Yield each suspicion: the range of possible commits, and the most likely commit (``at``)."""
     for suspicion in series.suspicions:
         yield {
-            "place": suspicion.first + 1,
-            "last": suspicion.last + 1,
-            "at": suspicion.place + 1,
-            "value": rounded(suspicion.before * suspicion.ratio),
-            "what": shown_commit(series.points[suspicion.place].commit),
+            "place": suspicion.last_old_index + 1,
+            "last": suspicion.first_new_index + 1,
+            "at": suspicion.change_index + 1,
+            "value": rounded(suspicion.old_level * suspicion.ratio),
+            "what": shown_commit(series.points[suspicion.change_index].commit),
             "summary": suspicion.summary,
-            "confirm": suspicion.confirm,
+            "confirm": suspicion.confirm_command,
         }
 
 
@@ -382,11 +383,15 @@ def _level_rows(series: ImportedSeries) -> Iterator[dict[str, Any]]:
     # Positions count from 1. A line extends half a position beyond its first and last commit.
     begin = 0.5
     for suspicion in series.suspicions:
-        yield {"place": begin, "until": suspicion.place + 0.5, "value": rounded(suspicion.before)}
-        begin = suspicion.place + 0.5
+        yield {
+            "place": begin,
+            "until": suspicion.change_index + 0.5,
+            "value": rounded(suspicion.old_level),
+        }
+        begin = suspicion.change_index + 0.5
     if series.suspicions:
         last_suspicion = series.suspicions[-1]
-        level = rounded(last_suspicion.before * last_suspicion.ratio)
+        level = rounded(last_suspicion.old_level * last_suspicion.ratio)
         yield {"place": begin, "until": len(series.points) + 0.5, "value": level}
 
 

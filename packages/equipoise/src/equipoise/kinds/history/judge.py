@@ -18,10 +18,11 @@ from equipoise.revisions.judging import REFERENCE_COMMIT, Builds, CommitsJudge
 
 def series_of(record: RunRecord) -> tuple[RunRecord, ...]:
     """Return a campaign of a history after all earlier campaigns, in the order of their starts."""
-    assert tuple(campaign.id for campaign in record.earlier) == history_of(record.plan).earlier, (
-        "a campaign of a history is read with the earlier campaigns of its series"
-    )
-    return (*record.earlier, record)
+    assert (
+        tuple(campaign.id for campaign in record.earlier_runs)
+        == history_of(record.plan).earlier_ids
+    ), "a campaign of a history is read with the earlier campaigns of its series"
+    return (*record.earlier_runs, record)
 
 
 def read_history(records: Sequence[RunRecord]) -> History:

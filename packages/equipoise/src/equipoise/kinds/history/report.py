@@ -116,7 +116,7 @@ class HistoryReport(ReportKind):
     def question(self, document: HistoryDocument) -> str:
         """Return the question of a history."""
         metric = metric_name(document.primary_metric)
-        return f"What changed the {metric} since {document.history.baseline.asked}?"
+        return f"What changed the {metric} since {document.history.baseline.typed_name}?"
 
     def document(self, report: CampaignReport) -> Document:
         """Build the document of a history."""
@@ -214,7 +214,11 @@ def _sentence_on_latest(result: HistoryResult) -> Iterator[str]:
     estimate, interval = estimate_and_interval(latest.ratio, latest.ratio_ci)
     is_last = latest.commit == result.latest.commit
     name = result.latest.label if is_last else short_name(latest.commit)
-    coverage = "" if latest.level is None else f"{percentage(1.0 - latest.level)} interval "
+    coverage = (
+        ""
+        if latest.significance_level is None
+        else f"{percentage(1.0 - latest.significance_level)} interval "
+    )
     blocks = counted(latest.blocks, "block")
     yield f"{name} against {result.baseline.label}: {estimate} ({coverage}{interval}; {blocks})."
 
@@ -245,7 +249,7 @@ def _change_claim(document: HistoryDocument, result: HistoryResult, change: Hist
         text=change.summary,
         subject=f"{metric_name(result.metric)} of {until} against {after}",
         estimate=estimate,
-        interval=f"{percentage(1.0 - change.level)} interval {interval_text}",
+        interval=f"{percentage(1.0 - change.significance_level)} interval {interval_text}",
         strip=strip_of(change.ratio, change.ratio_ci, result.metric, result.min_effect),
         remarks=tuple(_change_remarks(change)),
         certainty=tuple(certainty),
@@ -494,10 +498,10 @@ def series_document(result: SeriesResult) -> Document:
         parts=(
             Answer(result.summary, lines=(CAVEAT,)),
             *series_parts(result.series),
-            Section("Do it again", (Command(result.again, "Again:"),), forms=WRITTEN),
+            Section("Do it again", (Command(result.command_line, "Again:"),), forms=WRITTEN),
         ),
         numbers=tuple(series_numbers(result.series)),
-        origin=Origin(f"Where may the level have changed? From {sources}", result.again),
+        origin=Origin(f"Where may the level have changed? From {sources}", result.command_line),
     )
 
 
@@ -510,10 +514,10 @@ def series_parts(series: Sequence[ImportedSeries]) -> Iterator[Part]:
             {
                 "benchmark:name": imported.benchmark,
                 "change:number": percent_change(suspicion.ratio),
-                "level before:number": _level_text(suspicion.before, imported.unit),
-                "about at": shown_commit(imported.points[suspicion.place].commit),
-                "after": shown_commit(suspicion.after),
-                "until": shown_commit(suspicion.until),
+                "level before:number": _level_text(suspicion.old_level, imported.unit),
+                "about at": shown_commit(imported.points[suspicion.change_index].commit),
+                "after": shown_commit(suspicion.last_old_commit),
+                "until": shown_commit(suspicion.first_new_commit),
             }
             for imported in series
             for suspicion in imported.suspicions
@@ -543,7 +547,7 @@ def series_parts(series: Sequence[ImportedSeries]) -> Iterator[Part]:
 def series_numbers(series: Iterable[ImportedSeries]) -> Iterator[NumberRow]:
     """Yield a row for each value of each series, with the ratio of a suspicion at the commit."""
     for imported in series:
-        ratios = {suspicion.place: suspicion.ratio for suspicion in imported.suspicions}
+        ratios = {suspicion.change_index: suspicion.ratio for suspicion in imported.suspicions}
         for index, commit_value in enumerate(imported.points):
             yield {
                 **fields_of(imported, "benchmark", "setting", "metric", "unit"),
@@ -555,7 +559,9 @@ def series_numbers(series: Iterable[ImportedSeries]) -> Iterator[NumberRow]:
 def _confirming_lines(series: Sequence[ImportedSeries]) -> Iterator[Part]:
     """Build the shell line that tests each suspicion; a terminal shows the first lines."""
     lines = [
-        Command(suspicion.confirm or "", f"To confirm {suspicion.summary.removesuffix('.')}:")
+        Command(
+            suspicion.confirm_command or "", f"To confirm {suspicion.summary.removesuffix('.')}:"
+        )
         for imported in series
         for suspicion in imported.suspicions
     ]
@@ -591,7 +597,9 @@ def _contradictions(result: HistoryResult) -> Iterator[str]:
     indices = [revision.place for revision in result.revisions]
     if indices and (indices[0] != 0 or indices != sorted(set(indices))):
         yield "the commits of a history do not begin with the baseline, or are not in order"
-    revisions = (revision for revision in result.revisions if revision.level is not None)
+    revisions = (
+        revision for revision in result.revisions if revision.significance_level is not None
+    )
     estimates: list[HistoryChange | HistoryPair | HistoryRevision]
     estimates = [*result.changes, *result.pairs, *revisions]
     if not all(map(is_possible_ratio, estimates)):
@@ -602,5 +610,5 @@ def _contradictions(result: HistoryResult) -> Iterator[str]:
         values = [point.value for point in series.points]
         if not all(map(math.isfinite, values)):
             yield "a series has a value that is not finite"
-        if any(not 0 <= suspicion.place < len(values) for suspicion in series.suspicions):
+        if any(not 0 <= suspicion.change_index < len(values) for suspicion in series.suspicions):
             yield "a suspicion has an index outside its series"

@@ -416,7 +416,7 @@ class History:
             status=pair.status,
             ratio=verdict.ratio,
             ratio_ci=verdict.ratio_ci,
-            level=pair.level,
+            significance_level=pair.level,
             e_value=e_value_of(pair.ln_e_value),
             blocks=len(pair.blocks),
             era=pair.era,

@@ -53,7 +53,7 @@ class HistoryPlan(CommitsPlan, frozen=True, kw_only=True, tag_field=TAG, tag="hi
     smallest effect and alpha."""
     era: str
     """Digest of toolchain, kernel and processor; numbers are comparable if the digest is equal."""
-    earlier: tuple[str, ...] = ()
+    earlier_ids: tuple[str, ...] = ()
     """Run ids of the earlier campaigns of the series, in the order of their starts."""
     only_new: bool = False
     """Whether to measure only commits after the latest measured commit."""
@@ -94,7 +94,7 @@ class HistoryRevision(NamedCommit, frozen=True):
     ratio: float | None
     """1 for the baseline; null if the commit never ran together with the baseline."""
     ratio_ci: Interval
-    level: float | None
+    significance_level: float | None
     """1 minus the coverage of ``ratio_ci``. The levels of all commits add up to alpha, so all
     intervals hold together."""
     blocks: int
@@ -124,7 +124,7 @@ class HistoryChange(ShortTexts, frozen=True):
     """Whether ``until`` is a merge."""
     ratio: float | None
     ratio_ci: Interval
-    level: float
+    significance_level: float
     """1 minus the coverage of ``ratio_ci``; less than alpha, because the pair was selected."""
     e_value: float
     """Evidence for the change when it was named."""
@@ -154,7 +154,7 @@ class HistoryPair(Struct, frozen=True):
     ratio: float | None
     """Cost of the later commit over the earlier commit's cost; null if the ratio is not finite."""
     ratio_ci: Interval
-    level: float
+    significance_level: float
     """1 minus the coverage of ``ratio_ci``: alpha/(t(t + 1)) for pair number t. All intervals hold
     together."""
     e_value: float
@@ -254,17 +254,17 @@ def history_of_values(result: HistoryResult, more_is_better: Collection[str]) ->
 class HistoryDocument(ResultDocument, frozen=True, kw_only=True, tag="history"):
     """The result document of a campaign of a history."""
 
-    measured_below: ClassVar[Mapping[str, str]] = MappingProxyType(
+    measured_value_fields: ClassVar[Mapping[str, str]] = MappingProxyType(
         {"control": "condition", "history": "series"}
     )
     history: HistoryResult
 
     @property
-    def own_metric(self) -> str:
+    def kind_metric(self) -> str:
         """Metric that the history compares."""
         return self.history.metric
 
     @property
-    def own_summary(self) -> str:
+    def kind_summary(self) -> str:
         """Summary of the history."""
         return self.history.summary

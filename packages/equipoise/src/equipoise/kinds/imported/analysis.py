@@ -122,7 +122,7 @@ def _sample_comparison(
         ratio=estimate.ratio,
         ratio_ci=estimate.ratio_ci,
         unknown=estimate.unknown,
-        level=level,
+        significance_level=level,
         baseline_trials=len(baseline_costs),
         candidate_trials=len(candidate_costs),
         scope=_scope(len(baseline_costs), len(candidate_costs), paired=is_paired),

@@ -123,7 +123,7 @@ def assemble(
             files=tuple(source.file for source in readings),
             order=_order_in_time(entries),
             # Iterations in an unknown order are not a series in time.
-            no_series=tuple(
+            metrics_without_time_order=tuple(
                 dict.fromkeys(
                     chain.from_iterable(source.reading.unordered_metrics for source in readings)
                 )

@@ -22,8 +22,8 @@ class ImportSource(Struct, Terms, frozen=True, tag_field=TAG, tag="imported"):
     """Terms of an imported run: the files of other tools."""
 
     noun: ClassVar[str] = "run of another tool"
-    ranks: ClassVar[bool] = False
-    describes_one: ClassVar[bool] = False
+    can_rank: ClassVar[bool] = False
+    describes_single_condition: ClassVar[bool] = False
     has_random_order: ClassVar[bool] = False
     format: str
     """Name of the format in `equipoise.interop.formats`."""
@@ -33,12 +33,12 @@ class ImportSource(Struct, Terms, frozen=True, tag_field=TAG, tag="imported"):
     """Names of the files, as on the command line."""
     order: Order
     """Order in time of the trials of different conditions."""
-    no_series: tuple[str, ...] = ()
+    metrics_without_time_order: tuple[str, ...] = ()
     """Metrics whose iterations are not in time order, so they cannot show a warm-up."""
 
-    def shared_part(self, runs: Sequence[Any]) -> Any:
-        """Return ``runs`` as runs of another tool, which never equal commands of Equipoise."""
-        return {"imported": runs}
+    def workloads_for_digest(self, workloads: Sequence[Any]) -> Any:
+        """Return the workloads of another tool, which never equal commands of Equipoise."""
+        return {"imported": workloads}
 
     def check_resumable(self, run: str) -> None:
         """Raise `UnusableInput`, because another tool ran the trials."""
@@ -91,6 +91,6 @@ class ImportedDocument(ResultDocument, frozen=True, kw_only=True, tag="imported"
         return self.imported.summary
 
     @property
-    def own_metric(self) -> str:
+    def kind_metric(self) -> str:
         """The metric that the files measured."""
         return self.imported.metric

@@ -274,7 +274,7 @@ def _claim(comparison: Comparison, document: ResultDocument) -> Claim:
         text=comparison.summary,
         subject=f"{quantity} of {comparison.candidate} against {comparison.baseline}",
         estimate=estimate,
-        interval=with_coverage(interval, comparison.level, comparison.alpha),
+        interval=with_coverage(interval, comparison.significance_level, comparison.alpha),
         strip=strip_of(shown.ratio, shown.ratio_ci, shown.metric, shown.min_effect),
         cause_sentence=cause_sentence(document, comparison),
         certainty=tuple(_terminal_certainty(shown, document)),
@@ -297,10 +297,10 @@ def _time_or_speed(comparison: Comparison) -> tuple[str, float | None, Interval]
 
 def _terminal_certainty(comparison: Comparison, document: ResultDocument) -> Iterator[str]:
     """Yield lines for a terminal that say how certain a claim is."""
-    in_layouts = comparison.in_these_layouts
+    in_layouts = comparison.in_drawn_layouts
     if in_layouts is not None:
         estimate, bounds = estimate_and_interval(in_layouts.ratio, in_layouts.ratio_ci)
-        interval = with_coverage(bounds, comparison.level, comparison.alpha)
+        interval = with_coverage(bounds, comparison.significance_level, comparison.alpha)
         yield f"in these layouts alone: {in_layouts.verdict}, {estimate}, {interval}"
     if sentence := _fast_and_slow_runs(comparison):
         yield sentence
@@ -357,7 +357,10 @@ def _e_value_note(comparison: Comparison) -> str:
     When the e-value reaches 1/level, the interval excludes the ratio 1 permanently. The e-value may
     fall later.
     """
-    if not excludes_one(comparison.ratio_ci) or comparison.e_value * comparison.level >= 1.0:
+    if (
+        not excludes_one(comparison.ratio_ci)
+        or comparison.e_value * comparison.significance_level >= 1.0
+    ):
         return ""
     return " after the last block (the interval keeps what an earlier block excluded)"
 
@@ -386,7 +389,7 @@ def _page_certainty(comparison: Comparison, document: ResultDocument) -> Iterato
         yield "Decided by", equivalence
     if ratios := _three_ratios(comparison):
         yield "Three ratios", ratios
-    in_layouts = comparison.in_these_layouts
+    in_layouts = comparison.in_drawn_layouts
     if in_layouts is not None:
         estimate, interval = estimate_and_interval(in_layouts.ratio, in_layouts.ratio_ci)
         yield "In these layouts alone", f"{in_layouts.verdict}, {estimate} ({interval})"
@@ -453,7 +456,7 @@ def sample_effect(comparison: SampleComparison, unknown: str, missing: str) -> t
 
 
 def _ordinary_interval(comparison: SampleComparison) -> str:
-    return f"ordinary {percentage(1.0 - comparison.level)} interval"
+    return f"ordinary {percentage(1.0 - comparison.significance_level)} interval"
 
 
 def ranking_of_all(document: ResultDocument) -> Ranking | None:
@@ -542,7 +545,7 @@ def typical_lines(document: ResultDocument) -> Iterator[str]:
     if failures := condition.failures:
         yield f"{failures} {'run' if failures == 1 else 'runs'} failed, warm-up included"
     if len(summary.modes) == 1:
-        yield f"1 mode: {to_text(summary.modes[0].at)}"
+        yield f"1 mode: {to_text(summary.modes[0].value)}"
     elif modes := modes_sentence(typical.metric, summary):
         yield modes
 

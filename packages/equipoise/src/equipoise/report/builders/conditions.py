@@ -194,10 +194,10 @@ def equivalence_text(comparison: Comparison) -> str:
     """
     level, interval = comparison.equivalence_level, comparison.equivalence_ci
     # If only the means forbid the verdict `equivalent`, this interval allowed it.
-    has_decided = comparison.verdict == "equivalent" or comparison.means_veto
+    has_decided = comparison.verdict == "equivalent" or comparison.means_forbid_equivalence
     if not has_decided or interval == comparison.ratio_ci:
         return ""
-    shared_alpha = comparison.alpha * level / comparison.level
+    shared_alpha = comparison.alpha * level / comparison.significance_level
     text = interval_text(interval, "still unlimited")
     return with_coverage(text, level, shared_alpha, "equivalence interval")
 

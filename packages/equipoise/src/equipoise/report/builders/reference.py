@@ -92,7 +92,7 @@ def _reference_cells(row: ReferenceRow) -> Mapping[str, Cell]:
     """Return the cells of a row: ``there`` is the reference result, ``here`` the new result."""
     there, here = (
         UNKNOWN if value is None else metric_value(value, row.metric)
-        for value in (row.there, row.here)
+        for value in (row.reference_median, row.median)
     )
     ratio, interval = estimate_and_interval(
         row.ratio, row.ratio_ci, unknown=UNKNOWN, unlimited=UNKNOWN
@@ -113,7 +113,7 @@ def _reference_cells(row: ReferenceRow) -> Mapping[str, Cell]:
 
 
 def _explanations(reference: ReferenceComparison) -> Iterator[str]:
-    if reference.level is not None:
+    if reference.significance_level is not None:
         yield (
             "Each ratio is the cost here over the cost there. Of the rows called changed, at most "
             f"{percentage(reference.alpha)} are expected to be unchanged. The intervals hold at "
@@ -146,7 +146,7 @@ def _difference_lines(reference: ReferenceComparison) -> Iterator[str]:
 
 def _difference_text(difference: EnvironmentDifference) -> str:
     name = difference.name.replace("_", " ")
-    return f"{name}: {_value_text(difference.there)} → {_value_text(difference.here)}"
+    return f"{name}: {_value_text(difference.reference_value)} → {_value_text(difference.value)}"
 
 
 def _value_text(value: Any) -> str:

@@ -343,7 +343,7 @@ def _control_parts(document: ResultDocument) -> Iterator[Part]:
     difference = f"{comparison.candidate} against {comparison.baseline}"
     facts = (
         (difference, estimate),
-        (f"{percentage(1.0 - comparison.level)} interval", interval),
+        (f"{percentage(1.0 - comparison.significance_level)} interval", interval),
         ("Noise floor", floor_text),
         ("Trials", str(control.condition.trials)),
     )

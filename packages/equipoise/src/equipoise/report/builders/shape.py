@@ -18,7 +18,6 @@ from equipoise.model.plan import CALL_METRIC, PRIMARY_METRIC
 from equipoise.model.quantities import Interval, excludes_one, names_of
 from equipoise.model.result import (
     Comparison,
-    Component,
     ConditionResult,
     MetricSummary,
     Mode,
@@ -26,6 +25,7 @@ from equipoise.model.result import (
     ResultDocument,
     SteadyComparison,
     VarianceByLevel,
+    VarianceComponent,
 )
 from equipoise.report.builders.conditions import shown_comparison
 from equipoise.report.document import (
@@ -136,10 +136,10 @@ def modes_sentence(metric: str, summary: MetricSummary) -> str | None:
     if len(modes) < 2:
         return None
     format_value = metric_formatter(metric)
-    mode_texts = [f"{format_value(mode.at)} ({100 * mode.share:.0f} %)" for mode in modes]
+    mode_texts = [f"{format_value(mode.value)} ({100 * mode.share:.0f} %)" for mode in modes]
     sentence = f"{len(modes)} modes: {', '.join(mode_texts[:-1])} and {mode_texts[-1]}"
     described_modes: set[int] = set()
-    for association in summary.companions:
+    for association in summary.mode_associations:
         # Describe only the strongest association of a mode; others often have the same cause.
         if association.mode not in described_modes:
             described_modes.add(association.mode)
@@ -157,10 +157,12 @@ def states_sentence(metric: str, summary: MetricSummary) -> str | None:
     if len(states) < 2:
         return None
     format_value = metric_formatter(metric)
-    state_texts = [f"{format_value(states[0].level)} at first"]
+    state_texts = [f"{format_value(states[0].mean)} at first"]
     for previous, state in zip(states, states[1:_MAX_STATES], strict=False):
-        change = f" ({percent_change(state.level / previous.level)})" if previous.level > 0 else ""
-        state_texts.append(f"{format_value(state.level)}{change} from trial {state.begin + 1} on")
+        change = f" ({percent_change(state.mean / previous.mean)})" if previous.mean > 0 else ""
+        state_texts.append(
+            f"{format_value(state.mean)}{change} from trial {state.first_trial + 1} on"
+        )
     hidden_count = len(states) - _MAX_STATES
     hidden_text = f", and {hidden_count} more changes" if hidden_count > 0 else ""
     return ", ".join(state_texts) + hidden_text
@@ -180,7 +182,7 @@ def _drift_ratio(summary: MetricSummary, min_percent: float) -> float | None:
     drift = summary.drift
     if drift is None or drift.ratio is None:
         return None
-    exceeds_chance = drift.chance is None or drift.chance <= _MAX_DRIFT_P_VALUE
+    exceeds_chance = drift.p_value is None or drift.p_value <= _MAX_DRIFT_P_VALUE
     is_large = abs(drift.ratio - 1.0) > min_percent / 100.0
     is_certain = excludes_one(drift.ratio_ci) and exceeds_chance
     return drift.ratio if is_certain and is_large else None
@@ -210,12 +212,14 @@ def iteration_sentences(condition: ConditionResult) -> Iterator[str]:
             # There are too few iterations to describe.
             continue
         sentence = f"iterations of {metric}: {shape.summary}"
-        steady_values = [trial.steady for trial in shape.trials if trial.steady is not None]
+        steady_values = [
+            trial.steady_mean for trial in shape.trials if trial.steady_mean is not None
+        ]
         if shape.has_steady_state and steady_values:
             mean = metric_formatter(metric)(sum(steady_values) / len(steady_values))
             sentence += f"; {mean} in the steady state (mean over trials)"
-        if shape.not_classed:
-            sentence += f"; {shape.not_classed} not classed: too few iterations"
+        if shape.unclassified_trials:
+            sentence += f"; {shape.unclassified_trials} not classed: too few iterations"
         yield sentence
 
 
@@ -226,7 +230,8 @@ def steady_sentence(steady: SteadyComparison) -> str:
         return steady.summary
     estimate, ends = estimate_and_interval(comparison.ratio, comparison.ratio_ci)
     change = "" if comparison.ratio is None else f"{estimate}, "
-    return f"{steady.summary} {change}{with_coverage(ends, comparison.level, comparison.alpha)}."
+    interval = with_coverage(ends, comparison.significance_level, comparison.alpha)
+    return f"{steady.summary} {change}{interval}."
 
 
 class VarianceRow(Struct, frozen=True):
@@ -298,8 +303,8 @@ def level_facts(by_level: VarianceByLevel) -> Iterator[tuple[str, str]]:
     if by_level.unknown_because is not None:
         yield "Variance by level", f"unknown: {by_level.unknown_because}"
         return
-    yield capitalized(by_level.these), interval_text(by_level.these_ci)
-    yield capitalized(by_level.across), interval_text(by_level.across_ci)
+    yield capitalized(by_level.within_scope), interval_text(by_level.within_ci)
+    yield capitalized(by_level.across_scope), interval_text(by_level.across_ci)
     for component in by_level.components:
         yield f"Variance: {component.level}", _component_text(component)
     if by_level.advice_summary is not None:
@@ -310,15 +315,15 @@ def _page_shape_lines(condition: ConditionResult, metric: str, min_effect: float
     """Yield the lines of a page on the distribution of one condition."""
     summary = condition.metrics.get(metric)
     if summary is not None:
-        one_mode = f"1 mode: {metric_formatter(metric)(summary.modes[0].at)}"
+        one_mode = f"1 mode: {metric_formatter(metric)(summary.modes[0].value)}"
         yield modes_sentence(metric, summary) or one_mode
         if (states := states_sentence(metric, summary)) is not None:
             yield f"change of state: {states}"
         if (drift := drift_sentence(metric, summary, min_effect)) is not None:
             yield f"drift: {drift}"
         if condition.trials >= MIN_TRIALS:
-            if summary.tail is not None and summary.tail >= _MIN_TAIL_RATIO:
-                length = significant(summary.tail, 2)
+            if summary.tail_ratio is not None and summary.tail_ratio >= _MIN_TAIL_RATIO:
+                length = significant(summary.tail_ratio, 2)
                 yield f"the upper tail is {length} times as long as the lower one"
             correlation = summary.autocorrelation
             if correlation is not None and correlation >= _MIN_AUTOCORRELATION:
@@ -337,7 +342,7 @@ def _statistics_section(document: ResultDocument, comparison: Comparison) -> Sec
                 answer.statistic, f"{answer.statistic.removeprefix('p')} %"
             ),
             "Change:number": change_text(answer.ratio, UNKNOWN),
-            "Would have said": verdict_word(answer.says, metric, more_is_better=more_is_better),
+            "Would have said": verdict_word(answer.verdict, metric, more_is_better=more_is_better),
         }
         for answer in shown_comparison(document, comparison).answers
     )
@@ -410,7 +415,7 @@ def _mode_name(modes: Sequence[Mode], mode_index: int, metric: str) -> str:
     if len(modes) == 2:
         upper_name, lower_name = ("slow", "fast") if metric.endswith("_s") else ("high", "low")
         return f"the {upper_name if mode_index == 1 else lower_name} one"
-    return f"the one at {metric_formatter(metric)(modes[mode_index].at)}"
+    return f"the one at {metric_formatter(metric)(modes[mode_index].value)}"
 
 
 def _covariate_phrase(association: ModeAssociation) -> str:
@@ -437,14 +442,18 @@ def _variance_table(rows: Sequence[VarianceRow]) -> Table:
     )
     # Examples: the inner scope is "these 20 processes", and the outer scope "across processes".
     # If the rows have different numbers of processes, the heading is "these processes".
-    inner_scopes = {row.by_level.these for row in rows}
-    outer_scope = rows[0].by_level.across
+    inner_scopes = {row.by_level.within_scope for row in rows}
+    outer_scope = rows[0].by_level.across_scope
     general_scope = outer_scope.replace("across", "these", 1)
     inner_heading = inner_scopes.pop() if len(inner_scopes) == 1 else general_scope
     table_rows: list[HeadedCells] = []
     for row in rows:
         by_level = row.by_level
-        mean = UNKNOWN if by_level.mean is None else row.format_value(by_level.mean)
+        mean = (
+            UNKNOWN
+            if by_level.geometric_mean is None
+            else row.format_value(by_level.geometric_mean)
+        )
         components = {
             component.level: _component_text(component) for component in by_level.components
         }
@@ -452,7 +461,7 @@ def _variance_table(rows: Sequence[VarianceRow]) -> Table:
             (
                 ("by level:name", row.name),
                 ("mean:number", Styled(mean, "strong")),
-                (inner_heading, row.format_interval(by_level.these_ci)),
+                (inner_heading, row.format_interval(by_level.within_ci)),
                 (outer_scope, row.format_interval(by_level.across_ci)),
                 *((level, components.get(level, UNKNOWN)) for level in levels),
             )
@@ -468,7 +477,7 @@ def _variance_table(rows: Sequence[VarianceRow]) -> Table:
     )
 
 
-def _component_text(component: Component) -> str:
+def _component_text(component: VarianceComponent) -> str:
     """Return ``78 % (±3.1 %; 2.2 to 5.4)``: share, standard deviation and its interval."""
     low, high = map(_standard_deviation, component.variance_ci)
     share = f"{100 * component.share:.0f} %"

@@ -446,7 +446,7 @@ def _check_levels(table: Table, factor: Factor, levels: Sequence[str]) -> None:
     for level in levels:
         if factor.role == "size" and not is_size(level):
             raise table.error(factor.name, f"{level!r} is not a size", "give numbers above 0")
-        if not factor.is_free:
+        if not factor.accepts_other_levels:
             table.require_one_of(factor.name, level, known_names, f"{factor.name} has no level")
 
 
@@ -609,7 +609,11 @@ def _texts_with_placeholders(file: Table, study: Study) -> Iterator[tuple[Table,
     factors = file.table("factors")
     for factor in study.factors:
         for level in factor.levels:
-            table = factors if factor.is_free else factors.table(factor.name).table(level.name)
+            table = (
+                factors
+                if factor.accepts_other_levels
+                else factors.table(factor.name).table(level.name)
+            )
             for key, words in level.server.commands().items() if level.server else ():
                 yield table.table("server"), key, words
             yield table, "command", level.command or ()

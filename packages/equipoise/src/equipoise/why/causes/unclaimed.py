@@ -20,7 +20,7 @@ from msgspec import Struct, field
 from msgspec.structs import asdict, replace
 
 from equipoise.model.quantities import Interval
-from equipoise.model.why import Kind
+from equipoise.model.why import CauseKind
 from equipoise.why.differences.changes import (
     NO_CHANGE,
     CallsChange,
@@ -61,7 +61,7 @@ class TimeClaim(Struct, frozen=True):
     """Seconds of waiting among ``seconds``."""
     parts: frozenset[Part]
 
-    def cause(self, kind: Kind, summary: str, **evidence: Any) -> Cause:
+    def cause(self, kind: CauseKind, summary: str, **evidence: Any) -> Cause:
         """Return the cause; each `Change` in its evidence becomes the values of both conditions."""
         values = {
             name: {"baseline": value.baseline, "candidate": value.candidate}
@@ -75,7 +75,7 @@ class TimeClaim(Struct, frozen=True):
 class Cause(TimeClaim, frozen=True):
     """A cause that a rule found, before any intervention tested it."""
 
-    kind: Kind
+    kind: CauseKind
     evidence: dict[str, Any]
     """Name of the thing (``syscall``, ``function``, ``file``, ``lock``, ``size_bytes``), and counts
     and seconds as ``{"baseline": …, "candidate": …}``."""

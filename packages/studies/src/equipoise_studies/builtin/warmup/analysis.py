@@ -57,7 +57,9 @@ def _rows(data: StudyData) -> Iterator[tuple[str, ...]]:
         steady_starts = [
             trial.steady_from for trial in iterations.trials if trial.steady_from is not None
         ]
-        steady_times = [trial.steady for trial in iterations.trials if trial.steady is not None]
+        steady_times = [
+            trial.steady_mean for trial in iterations.trials if trial.steady_mean is not None
+        ]
         steady_time = float(np.mean(steady_times)) if iterations.has_steady_state else None
         yield (
             condition.levels["runtime"],
