@@ -310,7 +310,7 @@ class Balance:
         Their distribution functions differ most: after matching, or without a match in all rows.
         """
         distances = [
-            (-balance.qq.max, index)
+            (-balance.ecdf_differences.max, index)
             for index, balance in enumerate(self.before if self.after is None else self.after)
             if len(np.unique(self.matrix[:, index])) > 2
         ]
@@ -391,7 +391,7 @@ def _numbers_of(balance: UnivariateBalance) -> dict[str, Any]:
     """Return all numbers of a balance by name; unknown numbers are ``None``."""
     numbers = asdict(balance)
     ks = numbers.pop("ks") or {}
-    qq, ecdf = numbers.pop("qq_raw"), numbers.pop("qq")
+    qq, ecdf = numbers.pop("quantile_differences"), numbers.pop("ecdf_differences")
     numbers |= {f"ks_{name}": ks.get(name) for name in ("statistic", "p_value", "boot_p_value")}
     numbers |= {f"qq_{name}": value for name, value in qq.items()}
     numbers |= {f"ecdf_{name}": value for name, value in ecdf.items()}

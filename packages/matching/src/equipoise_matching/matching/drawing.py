@@ -102,8 +102,8 @@ def search_course_chart(result: GenMatchResult) -> LayerChart:
     course: list[tuple[int, list[float]]] = []
     best_weights: Floats | None = None
     for generation in result.history:
-        if best_weights is None or not np.array_equal(best_weights, generation.par):
-            best_weights = generation.par
+        if best_weights is None or not np.array_equal(best_weights, generation.parameters):
+            best_weights = generation.parameters
             balance = result.balance(best_weights, ks=False)
         course.append((generation.number, [variable.sdiff for variable in balance.after or ()]))
     first, last = result.history[0].value[0], result.fitness[0]

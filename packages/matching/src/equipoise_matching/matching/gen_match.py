@@ -25,7 +25,7 @@ from equipoise_matching.matching.fitness import (
     fitness_problem,
 )
 from equipoise_matching.matching.match import MatchResult, aligned, match
-from equipoise_matching.matching.options import Estimand, pairing_of
+from equipoise_matching.matching.options import Estimand, pairing_options
 from equipoise_matching.matching.units import Floats, column_names, to_floats
 from equipoise_matching.shared import html
 from equipoise_matching.shared.errors import UnusableInput
@@ -125,7 +125,7 @@ distance_tolerance, r_compatible
         Function that receives each finished generation and the largest number of generations.
     """
     seed = secrets.randbits(SEED_BITS) if seed is None else seed
-    pairing = pairing_of(locals())
+    pairing = pairing_options(locals())
     problem = fitness_problem(
         treat,
         X,
@@ -158,10 +158,10 @@ distance_tolerance, r_compatible
 
     with BatchEvaluator(problem.evaluate, executor) as evaluate:
         result = search(options, evaluate, progress=set_limit, callback=report)
-    matches = match(None, treat, X, metric=result.par, weights=weights, **pairing)
+    matches = match(None, treat, X, metric=result.parameters, weights=weights, **pairing)
     balance_table = X if balance is None else balance
     return GenMatchResult(
-        weights=result.par,
+        weights=result.parameters,
         names=problem.names,
         fitness=result.value,
         matches=matches,

@@ -24,7 +24,7 @@ from equipoise_matching.matching.options import (
     Order,
     check_whole_number,
     match_problem,
-    pairing_of,
+    pairing_options,
 )
 from equipoise_matching.matching.units import Floats, Indices, Truths, Units, power_of_two, units_of
 from equipoise_matching.shared import html
@@ -146,7 +146,7 @@ def match(
     rows = len(units.x)
     # Reused pairs keep their order.
     pairing_order = order if reuse is None else "data"
-    problem = match_problem(units, metric=metric, order=pairing_order, **pairing_of(locals()))
+    problem = match_problem(units, metric=metric, order=pairing_order, **pairing_options(locals()))
     units, options = problem.units, problem.options
     has_se = replace and (ties or not r_compatible)
     needs_variances = neighbors > 0 and units.outcome is not None and has_se

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from equipoise_matching import _native
 from equipoise_matching.matching.frames import columns_of, levels_of, python_value
 from equipoise_matching.matching.match import MatchResult, checked_neighbors, result_fields
-from equipoise_matching.matching.options import Estimand, match_problem, pairing_of
+from equipoise_matching.matching.options import Estimand, match_problem, pairing_options
 from equipoise_matching.matching.units import Floats, Indices, Truths, Units, check_length, units_of
 from equipoise_matching.shared.errors import UnusableInput
 
@@ -90,7 +90,7 @@ variance, distance_tolerance, threads, seed
     # R has the standard error of Abadie and Imbens only for ATT.
     has_se = replace and (not r_compatible or (ties and estimand == "ATT"))
     strata = (factors.code, count)
-    problem = match_problem(units, metric=metric, strata=strata, **pairing_of(locals()))
+    problem = match_problem(units, metric=metric, strata=strata, **pairing_options(locals()))
     needs_variances = neighbor_count > 0 and units.outcome is not None and has_se
     neighbors = float(neighbor_count) if needs_variances else None
     pairs, variances = _native.match_strata(

@@ -38,14 +38,14 @@ from equipoise_matching.tables.problem import (
     MatchColumns,
     MatchTable,
     Pairing,
-    PairingOptions,
+    TablePairingOptions,
     read_table,
 )
 from equipoise_matching.tables.reading import read_columns, source_of
 
 
 @with_matchit_hints
-@accepts_keywords(PairingOptions, Pairing())
+@accepts_keywords(TablePairingOptions, Pairing())
 def match(
     table: Any,
     outcome: str | None = None,
@@ -63,7 +63,7 @@ def match(
     variance_neighbors: int | None = None,
     variance: Literal["population", "sample"] = "population",
     progress: Progress | None = None,
-    **pairing: Unpack[PairingOptions],
+    **pairing: Unpack[TablePairingOptions],
 ) -> TableMatch:
     """Match the treated rows of a table with its controls, and estimate the effect.
 
@@ -109,11 +109,11 @@ def match(
     propensity
         Whether to match on a propensity score of the covariates instead of the covariates.
     pairing
-        Options of `PairingOptions`, which decide which rows may form pairs: ``estimand``, ``m``,
-        ``exact``, ``caliper``, ``replace``, ``ties``, ``common_support``, ``r_compatible``,
-        ``threads``, ``seed``.
+        The options of `TablePairingOptions`, which decide which rows may form pairs: ``estimand``,
+        ``m`` (number of matches), ``exact``, ``caliper``, ``replace``, ``ties``,
+        ``common_support``, ``r_compatible``, ``threads``, ``seed``.
     """
-    columns = MatchColumns.of(
+    names = MatchColumns.of(
         treatment=treatment,
         covariates=covariates,
         formula=formula,
@@ -124,7 +124,7 @@ def match(
         missing=missing,
     )
     return match_table(
-        read_table(table, columns),
+        read_table(table, names),
         Pairing.of(order=order, **pairing),
         frame=table,
         metric=metric,
@@ -181,14 +181,14 @@ def match_balance(
     estimand, boot, ks, paired, r_compatible, seed, progress
         As for ``equipoise_matching.match_balance``.
     """
-    columns = MatchColumns.of(
+    names = MatchColumns.of(
         treatment=treatment,
         covariates=covariates,
         formula=formula,
         weights=weights,
         missing=missing,
     )
-    arrays = read_table(table, columns)
+    arrays = read_table(table, names)
     matched = None if match is None else _renumbered_pairs(match, arrays)
     used_estimand: Estimand = estimand or (match.pairing.estimand if match is not None else "ATT")
     pairing = Pairing(estimand=used_estimand, r_compatible=r_compatible)
@@ -198,7 +198,7 @@ def match_balance(
 
 
 @with_matchit_hints
-@accepts_keywords(PairingOptions, Pairing())
+@accepts_keywords(TablePairingOptions, Pairing())
 def gen_match(
     table: Any,
     treatment: str | None = None,
@@ -220,7 +220,7 @@ def gen_match(
     variance_neighbors: int | None = None,
     executor: Any = None,
     progress: SearchProgress | None = None,
-    **pairing: Unpack[PairingOptions],
+    **pairing: Unpack[TablePairingOptions],
 ) -> TableMatch:
     """Search for the weights of the covariates with the best balance, and match with them.
 
@@ -250,7 +250,7 @@ executor, progress
     variance_neighbors
         As for ``match``, for the effect with the best weights.
     """
-    columns = MatchColumns.of(
+    names = MatchColumns.of(
         treatment=treatment,
         covariates=covariates,
         formula=formula,
@@ -261,7 +261,7 @@ executor, progress
         missing=missing,
     )
     return search_table(
-        read_table(table, columns),
+        read_table(table, names),
         Pairing.of(**pairing),
         frame=table,
         population=population,

@@ -98,7 +98,7 @@ def search_table(
     """
     treated, covariates = table.covariates.treated.astype(float), columns_by_name(table.covariates)
     settings: dict[str, Any] = {
-        **pairing.settings(table.covariates.names, table.owners),
+        **pairing.arguments(table.covariates.names, table.source_columns),
         "common_support": pairing.common_support,
         "weights": table.weights,
     }
@@ -147,23 +147,27 @@ def run_match(
                 f"{option(name)} cannot be used with {option('by')}, which matches by strata",
                 hint=f"leave out {option('by')} or {option(name)}",
             )
-    covariates, owners = table.covariates, table.owners
+    covariates, source_columns = table.covariates, table.source_columns
     matrix, names = covariates.matrix, covariates.names
     if propensity:
         from equipoise_matching.matching.propensity import score_of
 
         matrix, names = score_of(covariates).score[:, None], ("propensity",)
-        owners = names
-    settings = {**pairing.settings(names, owners), "weights": table.weights, **options}
+        source_columns = names
+    arguments = {
+        **pairing.arguments(names, source_columns),
+        "weights": table.weights,
+        **options,
+    }
     units = (table.outcome, covariates.treated.astype(float), matrix)
     if table.by is not None:
-        return match_by(*units, table.by, **settings)
+        return match_by(*units, table.by, **arguments)
     return match(
         *units,
         bias_adjust=bias_adjust,
         common_support=pairing.common_support,
         order=pairing.order_of_rows(has_score=propensity),
-        **settings,
+        **arguments,
     )
 
 
@@ -363,22 +367,22 @@ def balance_of(
 def question_of(table: MatchTable, pairing: Pairing, options: Mapping[str, Any]) -> MatchQuestion:
     """Return the columns of a match and its sentences; ``options`` are as in ``TableMatch``."""
     notes = [table.missing.sentence()]
-    if table.other_rows:
-        notes.append(f"{table.other_rows:,} rows are neither treated nor controls: left out.")
-    columns = table.question
-    has_score = not columns.by and bool(options.get("propensity"))
+    if table.rows_in_no_arm:
+        notes.append(f"{table.rows_in_no_arm:,} rows are neither treated nor controls: left out.")
+    names = table.names
+    has_score = not names.by and bool(options.get("propensity"))
     order = pairing.order_of_rows(has_score=has_score)
     settings = {
         **asdict(pairing),
         "order": order,
-        "by": columns.by,
-        "weights": columns.weights,
+        "by": names.by,
+        "weights": names.weights,
         **options,
     }
     return MatchQuestion(
         source=table.source,
         treatment=table.treatment,
-        outcome=columns.outcome,
+        outcome=names.outcome,
         method=tuple(method_sentences(settings, table.covariates.names)),
         notes=tuple(note for note in notes if note is not None),
     )
@@ -428,7 +432,7 @@ def _with_unique_names(added_columns: Columns, columns: Mapping[str, Any]) -> Co
 
 def exact_cells(table: MatchTable, pairing: Pairing) -> NDArray[np.int64] | None:
     """Return the cell of each row, as in ``matched_numbers``; ``None`` without exact columns."""
-    is_exact = np.array(pairing.exact_in(table.covariates.names, table.owners))
+    is_exact = np.array(pairing.exact_flags(table.covariates.names, table.source_columns))
     if not is_exact.any():
         return None
     cells = np.unique(table.covariates.matrix[:, is_exact], axis=0, return_inverse=True)[1]
