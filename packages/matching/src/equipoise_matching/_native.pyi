@@ -52,7 +52,7 @@ class GenoudSearch:
 
 @final
 class Pairs:
-    """The pairs of a match (``crates/matching/src/problem.rs``). Row numbers count from 0."""
+    """The pairs of a match: rows of units (``query``) and of matches (``matched``), from 0."""
 
     def __new__(
         cls,
@@ -147,4 +147,7 @@ def kolmogorov_p_value(x: float, as_in_r: bool) -> float:
     """Return P(K >= x) of Kolmogorov's distribution; ``as_in_r`` ends the series as R does."""
 
 def smirnov_p_value(reach: int, treated: int, control: int, ends: list[int]) -> float:
-    """Return P(distance >= reach / (treated * control)); ``ends`` has the ends of the ties."""
+    """Return P(distance >= reach / (treated * control)) for samples of these two sizes.
+
+    ``ends`` has the index behind each group of ties among the sorted values of both samples.
+    """

@@ -252,7 +252,7 @@ def with_column(**columns: Any) -> pandas.DataFrame:
         (
             "t ~ C(x, levels=['a', 'b'])",
             with_column(x=["a", "b", "c", "a"]),
-            "the levels of C\\(\\) leave out values",
+            "levels= of C\\(\\) lacks some values",
         ),
         (
             "t ~ np.log(x)",

@@ -1,4 +1,4 @@
-"""Balance of many covariates before and after matching."""
+"""Compare many covariates of the treated and the controls, before and after matching."""
 
 from __future__ import annotations
 
@@ -155,11 +155,11 @@ def match_balance(
         return tuple(balances)
 
     # Before and after have independent streams of random numbers.
-    random_streams = random_generator(seed).spawn(2)
+    random_before, random_after = random_generator(seed).spawn(2)
     return Balance(
         covariates.names,
-        balance_in(before, random_streams[0], 0),
-        None if after is None else balance_in(after, random_streams[1], boot),
+        balance_in(before, random_before, 0),
+        None if after is None else balance_in(after, random_after, boot),
         covariates.matrix,
         before,
         after,
@@ -168,7 +168,7 @@ def match_balance(
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """Rows and weights of both groups. If ``matched``, the i-th rows of both groups are a pair."""
+    """Rows and weights of both groups. If ``matched``, rows i of both groups are a pair."""
 
     treated: NDArray[np.intp]
     control: NDArray[np.intp]
@@ -186,15 +186,16 @@ class Groups:
 
 @dataclass(frozen=True, slots=True)
 class SmallestP:
-    """The smallest p-value, and the variable and the name of each test with this p-value."""
+    """The smallest p-value, and the tests that have it."""
 
     value: float
     tests: tuple[tuple[str, str], ...]
+    """Variable and kind (``t``, ``KS``) of each test."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorsenedVariable:
-    """A variable that matching made less balanced, with its standardized differences in percent."""
+    """A variable that matching made less balanced: its standardized differences in percent."""
 
     variable: str
     before: float
@@ -305,9 +306,9 @@ class Balance:
         return self.matrix[:, self._index_of(variable)]
 
     def most_different(self, count: int) -> list[str]:
-        """Return the ``count`` most different variables with more than two values.
+        """Return the ``count`` variables whose distribution functions differ most.
 
-        Their distribution functions differ most: after matching, or without a match in all rows.
+        They have more than two values. The groups are those after matching, if there is a match.
         """
         distances = [
             (-balance.ecdf_differences.max, index)
@@ -388,7 +389,7 @@ def smallest_p(variables: Sequence[str], balances: Sequence[UnivariateBalance]) 
 
 
 def _numbers_of(balance: UnivariateBalance) -> dict[str, Any]:
-    """Return all numbers of a balance by name; unknown numbers are ``None``."""
+    """Return all numbers of a balance by name, as in ``rows``; unknown numbers are ``None``."""
     numbers = asdict(balance)
     ks = numbers.pop("ks") or {}
     qq, ecdf = numbers.pop("quantile_differences"), numbers.pop("ecdf_differences")

@@ -26,6 +26,8 @@ BOOTSTRAP_TOLERANCE = math.sqrt(np.finfo(np.float64).eps)
 """A bootstrapped distance counts as reached if it is at most this much below the observed one."""
 _MAX_DRAWS_PER_BATCH = 1_000_000
 """Largest number of drawn rows or values in memory at a time."""
+MIN_BOOT_SAMPLES = 10
+"""Smallest number of bootstrap samples that gives a p-value."""
 NARROW_STEP = 1e-12
 """Width, in levels, up to which a step of a quantile function is a rounding error."""
 MAX_BOOT_SAMPLES = 1_000_000
@@ -329,10 +331,9 @@ def ks_tests(
 
 def check_boot(boot: int) -> None:
     """Raise `UnusableInput` if the number of bootstrap samples is too small or too large."""
-    if boot and boot < 10:
-        raise UnusableInput(
-            f"boot={boot}: too few bootstrap samples", hint="give 0 for none, or 10 or more"
-        )
+    if boot and boot < MIN_BOOT_SAMPLES:
+        hint = f"give 0 for none, or {MIN_BOOT_SAMPLES} or more"
+        raise UnusableInput(f"boot={boot}: too few bootstrap samples", hint=hint)
     if boot > MAX_BOOT_SAMPLES:
         raise UnusableInput(
             f"boot={boot}: too many bootstrap samples", hint=f"give at most {MAX_BOOT_SAMPLES}"

@@ -99,7 +99,8 @@ def matrix_of(table: Any) -> tuple[tuple[str, ...], Floats]:
         columns = {f"x{index}": array[:, index] for index in range(array.shape[1])}
     if not columns:
         raise UnusableInput(
-            "the table of covariates has no column", hint="give one or more covariates to match on"
+            "there is no covariate",
+            hint="name a column after the ~ of the formula, or give a table with columns",
         )
     numbers = [numbers_of(column, name) for name, column in columns.items()]
     return tuple(columns), np.column_stack(numbers)

@@ -1,7 +1,8 @@
 """Search for the weights of the covariates with which matching balances them best.
 
-Diamond and Sekhon 2013 (Review of Economics and Statistics 95(3)); Sekhon 2011 (JSS 42(7)). The
-search is ``genoud``. Formulae, and where R's GenMatch differs: docs/methods/genetic-matching.md.
+A candidate is a vector of weights, one for each column of X; ``domains`` (R's name) has their
+bounds. Diamond and Sekhon 2013 (Review of Economics and Statistics 95(3)); Sekhon 2011 (JSS 42(7)).
+Formulae, and where R's GenMatch differs: docs/methods/genetic-matching.md.
 """
 
 from __future__ import annotations
@@ -99,7 +100,8 @@ def gen_match(
     population
         Number of candidates in a generation.
     generations, hard_generation_limit
-        Largest number of generations. A soft limit is extended while the search improves.
+        Largest number of generations. If the limit is not hard, it doubles while the search
+        improves.
     wait_generations
         Number of generations without improvement after which the search stops.
     fitness, loss, boot, ks, paired
@@ -183,19 +185,6 @@ distance_tolerance, r_compatible
 class GenMatchResult:
     """The weights with the best balance, and the course of the search.
 
-    Examples
-    --------
-    >>> from equipoise_matching import gen_match
-    >>> import numpy as np
-    >>> random = np.random.default_rng(1)
-    >>> X = random.normal(size=(60, 2))
-    >>> treat = X[:, 0] + random.normal(size=60) > 0
-    >>> result = gen_match(treat, X, population=20, generations=3, seed=1)
-    >>> result.names, result.criterion, result.stopped_because
-    (('x1', 'x2'), 'Smallest p-value', 'no improvement')
-    >>> round(float(result.fitness[0]), 3)
-    0.04
-
     Parameters
     ----------
     weights
@@ -217,8 +206,8 @@ class GenMatchResult:
     maximize, measure
         Whether larger criteria are better, and the measure of balance ("pvals", …).
     history
-        The generations, the random one first. ``par`` has the best weights of a generation, and
-        ``value`` their criteria.
+        The generations, from the random generation 0 on. ``parameters`` has the best weights of a
+        generation, and ``value`` their criteria.
     balance_names
         Names of the covariates to balance.
     problem
@@ -250,7 +239,8 @@ class GenMatchResult:
 
         By default, the weights are the best weights. Only rows of the search are compared.
         """
-        units, options = self.problem.problem.units, self.problem.problem.options
+        match_problem = self.problem.match_problem
+        units, options = match_problem.units, match_problem.options
         return match_balance(
             dict(zip(self.balance_names, self.problem.balance.T, strict=True)),
             units.treated,

@@ -1,7 +1,8 @@
 """Match treated units with controls, and estimate the effect of the treatment from the pairs.
 
 Abadie and Imbens 2006 (Econometrica 74(1)) and 2011 (JBES 29(1)); Sekhon 2011 (JSS 42(7)).
-Formulae, and where R's package Matching differs: docs/methods/matching.md.
+Formulae, and where R's package Matching differs: docs/methods/matching.md. ``X``, ``m``,
+``caliper`` and ``restrict`` are R's names.
 """
 
 from __future__ import annotations
@@ -168,8 +169,8 @@ def match(
         bias_adjust=bias_adjust,
     )
     if r_compatible:
-        # R counts all dropped units, but lists only some: units without a match within the caliper,
-        # if they are not the match of another unit.
+        # R counts all dropped units, but lists only those without a match within the caliper that
+        # are not the match of another unit.
         is_listed_by_r = (options.caliper is not None) & ~np.isin(pairs.dropped, pairs.matched)
         fields["dropped_index"] = pairs.dropped[is_listed_by_r]
     elif problem.rows is not None and reuse is None:
@@ -223,7 +224,7 @@ class MatchResult:
         Number of neighbours that gave each unit's variance (see ``match``); ``None`` without
         ``se``.
     n_without_neighbors
-        Number of matched units without a neighbour of the same arm; they share one variance.
+        Number of matched units without such a neighbour; they share one variance.
     t, p_value
         ``estimate`` divided by ``se`` (else ``se_standard``), and the two-sided normal p-value.
     treated_index, control_index, weights
@@ -468,7 +469,7 @@ def effect_estimate(
     """Estimate the effect from the pairs, in multiples of ``units.outcome_scale``."""
     z = units.x if units.z is None else units.z
     if bias_adjust and options.r_compatible:
-        # R adjusts only if enough units are matched. fsum is exact: fifteen thirds are 5.
+        # R adjusts only if enough units are matched. With fsum, fifteen weights of 1/3 are 5.
         total = math.fsum(pairs.weights)
         count = min(int(np.isin(units.treated, MATCHED_ARMS[options.estimand]).sum()), total)
         bias_adjust = options.ties and count >= z.shape[1]
@@ -497,7 +498,7 @@ def effect_numbers(
     if estimate is None:
         names = ("estimate", "se", "se_standard", "se_conditional", "estimate_unadjusted")
         return dict.fromkeys((*names, "t", "p_value"))
-    # Pairs are in the order of their units. A single unit has no error.
+    # Pairs are in the order of their units, so this is the case of a single matched unit.
     if not problem.options.r_compatible and pairs.query[0] == pairs.query[-1]:
         has_se = False
     is_population = variance == "population"

@@ -27,7 +27,7 @@ class PropensityScore:
     score
         Probability of treatment of each row, between 0 and 1.
     linear
-        Logit of the score of each row, which spreads out scores near 0 and 1.
+        Logit of the score of each row, log(score / (1 - score)).
     names
         Names of the covariates in the model, which has no constant columns.
     """
@@ -89,7 +89,7 @@ def score_of(covariates: Covariates) -> PropensityScore:
 
 
 def _basis(matrix: Floats) -> Floats:
-    """Return orthogonal columns with which a model has the same scores as with the matrix.
+    """Return orthogonal columns that give the same scores as the matrix.
 
     So tiny numbers do not count as zero, and dependent columns cause no singular matrix.
     """

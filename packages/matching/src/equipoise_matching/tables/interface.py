@@ -189,11 +189,12 @@ def match_balance(
         missing=missing,
     )
     arrays = read_table(table, names)
-    matched = None if match is None else _renumbered_pairs(match, arrays)
-    used_estimand: Estimand = estimand or (match.pairing.estimand if match is not None else "ATT")
-    pairing = Pairing(estimand=used_estimand, r_compatible=r_compatible)
+    pairs = None if match is None else _renumbered_pairs(match, arrays)
+    if estimand is None:
+        estimand = "ATT" if match is None else match.pairing.estimand
+    pairing = Pairing(estimand=estimand, r_compatible=r_compatible)
     return balance_of(
-        arrays, matched, pairing, boot=boot, ks=ks, paired=paired, seed=seed, progress=progress
+        arrays, pairs, pairing, boot=boot, ks=ks, paired=paired, seed=seed, progress=progress
     )
 
 

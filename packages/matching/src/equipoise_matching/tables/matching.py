@@ -1,6 +1,7 @@
 """Match the rows of a table, with the effect, the balance and the matched data as the result.
 
-``match`` and ``gen_match`` return a `TableMatch`, and the command line shows it.
+``match`` and ``gen_match`` return a `TableMatch`, and the command line shows it. Its
+``array_match`` numbers only the rows that take part; its ``pairs`` have the rows of the table.
 """
 
 from __future__ import annotations
@@ -179,7 +180,7 @@ class TableMatch(Struct, frozen=True, eq=False, dict=True):
     table
         The columns of the question as arrays.
     array_match
-        The match on arrays; its row numbers count only the rows that take part.
+        The match; its row numbers count only the rows that take part.
     balance
         Balance of the covariates before and after matching.
     options
@@ -264,11 +265,11 @@ class TableMatch(Struct, frozen=True, eq=False, dict=True):
         Here, a pair is a unit for which matches were sought, with all its matches. The unit and
         each match have a row in the pair, so a control in three pairs has three rows. After the
         columns of the table come ``row`` (number in the table, from 0), ``pair`` and ``stratum``
-        (from 1; strata of ``by``, else of ``exact``) and ``weight``. If the table already has such
-        a name, ``match_`` comes before it. The effect is the difference of the weighted means.
+        (from 1; strata of ``by``, else of ``exact``) and ``weight``. A name that the table already
+        has gets the prefix ``match_``. The effect is the difference of the weighted means.
 
-        Raise `UnusableInput` if ``r_compatible`` and ``common_support`` are combined: rows are then
-        numbered as in R. Raise it also if pandas is needed but not installed.
+        Raise `UnusableInput` if ``r_compatible`` and ``common_support`` are combined, because R
+        numbers other rows. Raise it also if pandas is needed but not installed.
         """
         if isinstance(self.frame, str | Path | Mapping):
             return require("pandas", "frames").DataFrame(self.matched_columns())
@@ -345,7 +346,7 @@ class TableMatch(Struct, frozen=True, eq=False, dict=True):
                 hint="leave out r_compatible or common_support",
             )
         return matched_numbers(
-            self.array_match, self.table.rows, exact_cells(self.table, self.pairing)
+            self.array_match, self.table.rows, exact_cells_of(self.table, self.pairing)
         )
 
 
@@ -388,7 +389,9 @@ def question_of(table: MatchTable, pairing: Pairing, options: Mapping[str, Any])
     )
 
 
-def matched_numbers(result: MatchResult, rows: Indices, cells: NDArray[np.int64] | None) -> Columns:
+def matched_numbers(
+    result: MatchResult, rows: Indices, exact_cells: NDArray[np.int64] | None
+) -> Columns:
     """Return ``row``, ``pair``, ``stratum`` and ``weight`` of each row of the matched data.
 
     ``TableMatch.matched_frame`` describes the rows. A unit has the weight of all its matches.
@@ -399,7 +402,7 @@ def matched_numbers(result: MatchResult, rows: Indices, cells: NDArray[np.int64]
         The match of the rows that take part.
     rows
         Shape (n,): the number in the table, from 0, of each row that takes part.
-    cells
+    exact_cells
         Shape (n,): the number of the cell, from 0, of each row that takes part. The rows of a cell
         are equal in all exact columns.
     """
@@ -408,7 +411,9 @@ def matched_numbers(result: MatchResult, rows: Indices, cells: NDArray[np.int64]
     match_row = np.where(is_treated, result.control_index, result.treated_index)
     _, first_pair, pair = np.unique(unit_row, return_index=True, return_inverse=True)
     pair = pair.reshape(-1)
-    stratum = np.zeros(len(unit_row), dtype=np.int64) if cells is None else cells[unit_row]
+    stratum = np.zeros(len(unit_row), dtype=np.int64)
+    if exact_cells is not None:
+        stratum = exact_cells[unit_row]
     if isinstance(result, MatchByResult):
         stratum = result.stratum
     order = np.argsort(np.concatenate([np.arange(len(first_pair)), pair]), kind="stable")
@@ -430,7 +435,7 @@ def _with_unique_names(added_columns: Columns, columns: Mapping[str, Any]) -> Co
     return renamed
 
 
-def exact_cells(table: MatchTable, pairing: Pairing) -> NDArray[np.int64] | None:
+def exact_cells_of(table: MatchTable, pairing: Pairing) -> NDArray[np.int64] | None:
     """Return the cell of each row, as in ``matched_numbers``; ``None`` without exact columns."""
     is_exact = np.array(pairing.exact_flags(table.covariates.names, table.source_columns))
     if not is_exact.any():

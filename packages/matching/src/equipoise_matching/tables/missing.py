@@ -1,6 +1,7 @@
 """Apply the policy on missing values: refuse them, leave out their rows, or mark and fill them.
 
-``without_missing`` takes any columns, and ``complete_log`` takes the columns of a question.
+``without_missing`` takes the columns of a match, and ``complete_log`` the columns of a log, which
+``observe`` reads. A gap is a missing value. An indicator is a new covariate that marks gaps.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ class MissingValues(Struct, frozen=True):
 
 
 class CompleteTable(Struct, frozen=True):
-    """A table without missing values in the columns of the question.
+    """A table without missing values in the columns that were checked.
 
     ``rows`` has the numbers of the kept rows in the table that was read. ``indicators`` has a new
     covariate for each numeric covariate with missing values: 1 if the value is missing, 0 if not.
@@ -93,7 +94,7 @@ def without_missing(
     covariates
         Columns whose missing values an indicator can mark.
     required
-        Columns that no indicator can mark: every policy but ``refuse`` leaves out their rows.
+        Other columns. Unless the policy is ``refuse``, rows with their gaps are left out.
     """
     if policy not in POLICIES:
         raise UnusableInput(
@@ -139,7 +140,7 @@ def without_missing(
 
 
 def _fill_gaps(column: NDArray[Any], gap: NDArray[np.bool_], name: str) -> NDArray[Any]:
-    """Fill gaps: in texts with ``MISSING_TEXT``, in numbers with the mean of the column."""
+    """Fill the gaps of a column: with ``MISSING_TEXT``, or with the mean of its numbers."""
     if holds_text(column):
         filled = column.astype(object)
         filled[gap] = MISSING_TEXT
@@ -150,9 +151,9 @@ def _fill_gaps(column: NDArray[Any], gap: NDArray[np.bool_], name: str) -> NDArr
         numbers = column[~gap].astype(np.float64)
     except (TypeError, ValueError) as error:
         raise UnusableInput(
-            f"{name} has missing values that no number can replace: its type is {column.dtype}",
-            hint="convert it to numbers first, such as days since a date, or add "
-            f"{option('missing', 'drop')}",
+            f"{name}: missing values cannot become the mean of the column, whose type is "
+            f"{column.dtype}",
+            hint=f"add {option('missing', 'drop')} to leave out the rows with missing values",
         ) from error
     filled = np.empty(len(column))
     filled[~gap], filled[gap] = numbers, numbers.mean()
@@ -162,8 +163,8 @@ def _fill_gaps(column: NDArray[Any], gap: NDArray[np.bool_], name: str) -> NDArr
 class CompleteLog(Struct, frozen=True):
     """A log without missing values in the columns of the question.
 
-    ``left_out`` counts by reason the rows that are left out. The covariates of the question include
-    the covariates that mark missing values.
+    ``left_out`` has the number of rows that are left out, by reason. The covariates of the question
+    include the indicators.
     """
 
     columns: Log
@@ -175,8 +176,8 @@ class CompleteLog(Struct, frozen=True):
 def complete_log(log: Log, question: Question, policy: Policy | None) -> CompleteLog:
     """Apply the policy on missing values to the columns of the question.
 
-    If the question names no covariates, all usable columns are chosen first. Without a policy,
-    usable columns with missing values are left out of the covariates, and a warning names them.
+    If the question names no covariates, all usable columns are covariates. Then, without a policy,
+    columns with missing values are not, and a warning names them.
 
     Raise `UnusableInput` if the policy is ``refuse`` and a chosen covariate has a missing value, or
     if every usable column has infinite values.
