@@ -81,8 +81,8 @@ def find_strata(
     path = Path(path_name)
     if not is_parquet(path):
         raise UnusableInput(
-            f"{path_name}: {option('strata')} reads only Parquet files, whose rows of one stratum can "
-            "be read alone",
+            f"{path_name}: {option('strata')} needs a Parquet file, in which it finds the rows of "
+            "a stratum without reading the whole file",
             hint="save the table as Parquet, for example with pandas.read_csv(…).to_parquet(…)",
         )
     dataset = open_parquet(path)
