@@ -68,6 +68,8 @@ POSITION_BEFORE = -1
 _SIDES = ("before matching", "after matching")
 _GROUPS = ("treated", "controls")
 """Names, in legends, of both sides of matching and of both groups."""
+_SIDE_COLORS = (1, 0)
+"""Index in the theme of the colour and the shape of each side."""
 
 Floats = NDArray[np.float64]
 Points = Sequence[tuple[float, float]]
@@ -76,7 +78,8 @@ Points = Sequence[tuple[float, float]]
 
 def _color_and_shape(sides: Sequence[object]) -> tuple[alt.Color, alt.Shape]:
     """Return the encoding of the first sides of matching, as many as ``sides``."""
-    return color_and_shape("side", _SIDES[: len(sides)], (1, 0)[: len(sides)], top_legend())
+    count = len(sides)
+    return color_and_shape("side", _SIDES[:count], _SIDE_COLORS[:count], top_legend())
 
 
 def love_plot(

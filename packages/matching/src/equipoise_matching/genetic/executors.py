@@ -159,6 +159,7 @@ class PoolTransport:
     def __init__(self, payload: Payload, executor: Any) -> None:
         self._payload = payload
         self._callers_executor = self._executor = executor
+        # Number of batches that still carry the evaluator.
         self._payloads_to_send = worker_count(executor)
 
     def batch_size(self, candidates: int) -> int:
@@ -193,7 +194,7 @@ class PoolTransport:
         try:
             for index, batch in enumerate(batches):
                 if index not in finished:
-                    payload = self._payload_to_send(is_missing=index in without_evaluator)
+                    payload = self._payload_to_send(index in without_evaluator)
                     futures[index] = self._executor.submit(evaluate_payload, payload, batch)
             for index, future in futures.items():
                 outcome = future.result()
@@ -205,8 +206,8 @@ class PoolTransport:
             for future in futures.values():
                 future.cancel()
 
-    def _payload_to_send(self, is_missing: bool) -> Payload:
-        if not is_missing:
+    def _payload_to_send(self, worker_lacked_evaluator: bool) -> Payload:
+        if not worker_lacked_evaluator:
             if self._payloads_to_send == 0:
                 return replace(self._payload, data=None)
             self._payloads_to_send -= 1

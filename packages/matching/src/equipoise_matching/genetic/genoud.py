@@ -93,7 +93,8 @@ def genoud(
     wait_generations
         The search ends after more than this number of generations without improvement.
     hard_generation_limit
-        If false, the limit doubles whenever the search improved within ``wait_generations``.
+        If false, the limit doubles when it is reached, if the search improved within
+        ``wait_generations``.
     bounds
         Shape (nvars, 2), lower and upper bounds; by default -10 and 10.
     boundary_enforcement
@@ -119,7 +120,7 @@ def genoud(
         Nine weights P1 to P9, which divide a generation among the operators 1 to 9. By default, the
         first eight are equal and the ninth is 0. P1 keeps good candidates (cloning). P2 draws one
         parameter between its bounds. P3 sets one parameter to a bound. P4 moves one parameter a
-        random part of the way to a bound; the part shrinks over the generations. P5 averages
+        random part of the way to a bound; this part shrinks over the generations. P5 averages
         several parents with random weights. P6 averages the last parameters of two parents with the
         weights 0.1 and 0.9. P7 moves every parameter as P4 does. P8 goes beyond the better of two
         parents, on the line from the worse parent. P9 takes a point between a parent and its

@@ -201,9 +201,9 @@ def difference_steps(function: Function, point: Floats, value: float, box: Box) 
         ahead, behind = values_around(function, point, above, below, searched)
         width = step[searched]
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            second = np.abs((ahead - 2.0 * value + behind) / width**2)
+            curvature = np.abs((ahead - 2.0 * value + behind) / width**2)
             slope = np.minimum(np.abs(ahead - value), np.abs(value - behind)) / width
-            second_error = 4.0 * error / (width**2 * second)
+            second_error = 4.0 * error / (width**2 * curvature)
             first_error = 2.0 * error / (width * slope)
         second_error = np.where(np.isnan(second_error), np.inf, second_error)
         is_usable = (first_error <= MAX_RELATIVE_ERROR) & np.isnan(fallback[searched])

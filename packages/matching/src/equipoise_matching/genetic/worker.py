@@ -79,6 +79,7 @@ class Failure:
 
 
 Outcome = Floats | Failure | UnknownPayload
+"""Answer of a worker to a batch."""
 
 
 def pickle_evaluator(evaluate: Evaluate) -> Payload:

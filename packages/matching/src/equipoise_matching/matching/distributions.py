@@ -393,7 +393,7 @@ def boot_p_values(
     size_treated, size_control = (
         max(1, round(float(group.weights_or_ones.sum()))) for group in groups
     )
-    draw_bounds = None
+    draw_bounds = None  # Each row has an interval between bounds, as wide as its weight.
     if any(group.weights is not None for group in groups):
         cumulative = np.cumsum(np.concatenate([group.weights_or_ones for group in groups]))
         draw_bounds = (cumulative / cumulative[-1])[:-1]

@@ -64,7 +64,7 @@ class MatchOptions:
     threads
         Number of threads; 0 for one on each core.
     search, instructions
-        Search method and processor instructions, which change only the speed.
+        Search method ("chosen" by the engine) and processor instructions; ``None`` for the fastest.
     """
 
     estimand: Estimand

@@ -135,28 +135,34 @@ def read_table(table: Any, names: MatchColumns) -> MatchTable:
     _check_complete(names)
     if formula is not None:
         treatment, arm_values = formula.partition("~")[0].strip().strip("`"), None
-        needed = [column for column in formula_columns(formula, columns) if column != treatment]
+        covariate_columns = [
+            column for column in formula_columns(formula, columns) if column != treatment
+        ]
         treatment_label = treatment
     else:
         treatment, arm_values = _split_treatment(source, columns, str(names.treatment))
         exact = (column for column in names.exact if column in columns)
-        needed = list(dict.fromkeys((*names.covariates, *exact)))
+        covariate_columns = list(dict.fromkeys((*names.covariates, *exact)))
         treatment_label = treatment if arm_values is None else f"{treatment} {arm_values[0]}"
-    if treatment in needed:
+    if treatment in covariate_columns:
         raise UnusableInput(
             f"{treatment} is both the treatment and a covariate: treated rows and controls never "
             "agree in it",
             hint=f"leave {treatment} out of {option('covariates')}",
         )
-    matched_on = tuple(needed)
+    matched_on = tuple(covariate_columns)
     if names.balance is not None:
-        needed += formula_columns(names.balance, columns)
+        covariate_columns += formula_columns(names.balance, columns)
     numeric = [column for column in (names.outcome, names.weights) if column is not None]
     # The treatment of a formula may be computed. Evaluating the formula reports missing columns.
-    for column in (*((treatment, *needed) if formula is None else ()), *numeric, *names.by):
+    for column in (
+        *((treatment, *covariate_columns) if formula is None else ()),
+        *numeric,
+        *names.by,
+    ):
         if column not in columns:
             raise no_column(source, columns, column)
-    # The rows of both arms; other rows have a third value of the treatment.
+    # Other rows than those of both arms have a third value of the treatment.
     arm_columns = dict(columns)
     rows = np.arange(len(next(iter(columns.values()))))
     if treatment in columns:
@@ -165,9 +171,9 @@ def read_table(table: Any, names: MatchColumns) -> MatchTable:
         if not is_in_arm.all():
             rows = np.flatnonzero(is_in_arm)
             arm_columns = take_rows(arm_columns, rows)
-    may_have_gaps = [column for column in needed if column in columns]
+    fillable = [column for column in covariate_columns if column in columns]
     required = [column for column in (treatment, *numeric, *names.by) if column in columns]
-    complete = without_missing(arm_columns, may_have_gaps, required, names.missing)
+    complete = without_missing(arm_columns, fillable, required, names.missing)
     complete_columns = complete.columns
     if treatment in complete_columns and complete_columns[treatment].dtype.kind == "O":
         # Without missing values, the column has only truth values or numbers.
@@ -182,7 +188,7 @@ def read_table(table: Any, names: MatchColumns) -> MatchTable:
     indicators = {
         name: values
         for name, values in complete.indicators.items()
-        if _column_of_indicator(name) in needed
+        if _column_of_indicator(name) in covariate_columns
     }
     covariates, source_columns = _with_indicators(covariates, indicators, source_columns)
     balance = covariates

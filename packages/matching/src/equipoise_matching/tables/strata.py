@@ -121,7 +121,7 @@ def find_strata(
             text_of(value): StratumRows(
                 folder,
                 column,
-                _value_message(arrow, value, _value_type(dataset.schema, column)),
+                _serialized_value(arrow, value, _value_type(dataset.schema, column)),
                 schema.serialize().to_pybytes(),
                 tuple(partitions),
                 tuple(strata[value]),
@@ -243,7 +243,7 @@ def _value_type(schema: Any, column: str) -> Any:
     return getattr(arrow_type, "value_type", arrow_type)
 
 
-def _value_message(arrow: Any, value: Any, arrow_type: Any) -> bytes:
+def _serialized_value(arrow: Any, value: Any, arrow_type: Any) -> bytes:
     """Return one value of an Arrow type as a stream of Arrow's IPC format."""
     batch = arrow.record_batch([arrow.array([value], arrow_type)], names=["value"])
     buffer = arrow.BufferOutputStream()
