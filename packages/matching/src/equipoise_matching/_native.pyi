@@ -15,10 +15,7 @@ from equipoise_matching.matching.units import Units
 class GenoudSearch:
     """A genetic search that requests the values of points, and takes the answers.
 
-    Raises
-    ------
-    ValueError
-        If options cannot be combined, or an answer does not fit the request.
+    Raise `ValueError` if options cannot be combined, or an answer does not fit the request.
     """
 
     def __new__(cls, options: SearchOptions) -> GenoudSearch: ...
@@ -91,10 +88,7 @@ class Estimate:
 class Matcher:
     """Units and options, ready for the search of nearest neighbours.
 
-    Raises
-    ------
-    ValueError
-        If lengths differ, or the processor lacks the requested instructions.
+    Raise `ValueError` if lengths differ, or the processor lacks the requested instructions.
     """
 
     def __new__(cls, units: Units, options: MatchOptions) -> Matcher: ...

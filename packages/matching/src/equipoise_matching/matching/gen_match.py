@@ -185,6 +185,13 @@ distance_tolerance, r_compatible
 class GenMatchResult:
     """The weights with the best balance, and the course of the search.
 
+    Examples
+    --------
+    >>> from equipoise_matching import gen_match
+    >>> result = gen_match([1, 0, 1, 0, 0, 1], X=[1, 2, 4, 5, 7, 9], population=20, seed=1)
+    >>> result.names, result.criterion
+    (('x1',), 'Smallest p-value')
+
     Parameters
     ----------
     weights

@@ -192,26 +192,9 @@ class MatchResult:
     Examples
     --------
     >>> from equipoise_matching import match
-    >>> age = [25, 31, 38, 46, 24, 30, 40, 47, 52]
-    >>> trained = [1, 1, 1, 1, 0, 0, 0, 0, 0]
-    >>> wage = [14, 17, 19, 24, 12, 15, 18, 21, 30]
-    >>> result = match(wage, trained, age)
+    >>> result = match([14, 17, 12, 15], treat=[1, 1, 0, 0], X=[25, 31, 24, 30])
     >>> result.treated_index.tolist(), result.control_index.tolist()
-    ([0, 1, 2, 3], [4, 5, 6, 7])
-    >>> print(result.summary())
-    Estimate                    2
-    95 % interval               1.307 to 2.693
-    Abadie-Imbens error         0.35355
-    t                           5.6569
-    p-value                     1.5417e-08
-    Variance                    each unit's, from 2 neighbours
-    Estimand                    ATT
-    Observations                9
-    Treated                     4
-    Matched observations        4
-    Matched pairs (unweighted)  4
-    Effective sample size       4 treated, 4 controls
-    Dropped                     0
+    ([0, 1], [2, 3])
 
     Parameters
     ----------

@@ -158,6 +158,13 @@ class MatchByResult(MatchResult):
     The fields of ``MatchResult`` are about all strata. ``dropped_index`` includes the units of
     skipped strata, and ``effective_caliper`` has shape (strata, columns).
 
+    Examples
+    --------
+    >>> from equipoise_matching import match_by
+    >>> result = match_by(None, treat=[1, 0, 1, 0], X=[1, 2, 3, 4], by=["a", "a", "b", "b"])
+    >>> [stratum.values for stratum in result.strata]
+    [('a',), ('b',)]
+
     Parameters
     ----------
     by

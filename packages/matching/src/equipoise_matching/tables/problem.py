@@ -59,30 +59,11 @@ class MatchColumns(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(
-        cls,
-        *,
-        treatment: str | None,
-        covariates: Names,
-        formula: str | None,
-        weights: str | None,
-        missing: Policy,
-        outcome: str | None = None,
-        by: Names = (),
-        exact: Names = (),
-        balance: str | None = None,
+        cls, *, covariates: Names, by: Names = (), exact: Names = (), **other_names: Any
     ) -> MatchColumns:
-        """Return the names as tuples. A single name may be a plain string."""
-        return cls(
-            treatment=treatment,
-            covariates=names_tuple(covariates),
-            formula=formula,
-            outcome=outcome,
-            weights=weights,
-            by=names_tuple(by),
-            exact=names_tuple(exact),
-            balance=balance,
-            missing=missing,
-        )
+        """Return the names of columns. A list of one name may be a plain string."""
+        lists = {"covariates": covariates, "by": by, "exact": exact}
+        return cls(**{key: names_tuple(names) for key, names in lists.items()}, **other_names)
 
     @property
     def text_columns(self) -> tuple[str, ...]:
