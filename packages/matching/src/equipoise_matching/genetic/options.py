@@ -43,19 +43,9 @@ class SearchOptions:
 
     Raise `UnusableInput` if an option cannot be used. The message counts parameters from 1.
 
-    Parameters
-    ----------
-    bounds
-        Shape (nvars, 2), lower and upper bounds; by default -10 and 10.
-    starting_values
-        Shape (nvars,) or (rows, nvars), inside the bounds.
-    polish
-        Whether BFGS polishes the best candidates: ``bfgs`` of ``genoud``.
-    seed
-        0 to 2^64 - 1; drawn by default.
-
-    The other options are as in :func:`equipoise_matching.genetic.genoud`. ``nvars`` and ``p9mix``
-    are R's names: the number of parameters, and the weight of a polished point.
+    The options are as in :func:`equipoise_matching.genetic.genoud`; ``polish`` is ``bfgs`` there.
+    ``nvars`` and ``p9mix`` are R's names: the number of parameters, and the weight of a polished
+    point.
     """
 
     nvars: int

@@ -72,14 +72,11 @@ def match_balance(
     Examples
     --------
     >>> from equipoise_matching import match, match_balance
-    >>> age = [25, 31, 38, 46, 24, 30, 40, 47, 52]
-    >>> trained = [1, 1, 1, 1, 0, 0, 0, 0, 0]
-    >>> wage = [14, 17, 19, 24, 12, 15, 18, 21, 30]
-    >>> result = match(wage, trained, age)
-    >>> balance = match_balance({"age": age}, trained, result, boot=0)
+    >>> trained, age = [1, 1, 0, 0, 0], [25, 31, 24, 31, 52]
+    >>> balance = match_balance({"age": age}, trained, match(None, trained, age), boot=0)
     >>> before, after = balance.of("age")
     >>> round(before.sdiff, 1), round(after.sdiff, 1)
-    (-39.8, -2.8)
+    (-180.7, 11.8)
 
     Parameters
     ----------

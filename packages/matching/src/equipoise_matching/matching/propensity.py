@@ -53,11 +53,7 @@ def propensity_score(formula_or_matrix: Any, data: Any) -> PropensityScore:
     >>> propensity_score(X, treat).score[:3].round(3).tolist()
     [0.647, 0.454, 0.825]
 
-    Parameters
-    ----------
-    formula_or_matrix, data
-        A formula and its frame, or a matrix of covariates and the treatment
-        (``frames.covariates_of``).
+    The arguments are a formula and its frame, or a matrix of covariates and the treatment.
     """
     return score_of(covariates_of(formula_or_matrix, data))
 

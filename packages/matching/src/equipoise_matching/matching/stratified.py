@@ -61,11 +61,8 @@ def match_by(
     Examples
     --------
     >>> from equipoise_matching import match_by
-    >>> age = [25, 31, 38, 46, 24, 30, 40, 47, 52]
-    >>> trained = [1, 1, 1, 1, 0, 0, 0, 0, 0]
-    >>> wage = [14, 17, 19, 24, 12, 15, 18, 21, 30]
-    >>> region = ["north", "north", "south", "south", "north", "north", "south", "south", "east"]
-    >>> result = match_by(wage, trained, age, by={"region": region})
+    >>> wage, trained, age = [14, 17, 12, 15, 30], [1, 1, 0, 0, 0], [25, 31, 24, 30, 52]
+    >>> result = match_by(wage, trained, age, by=["north", "south", "north", "south", "east"])
     >>> [(stratum.values, stratum.estimate) for stratum in result.strata]
     [(('east',), None), (('north',), 2.0), (('south',), 2.0)]
     >>> [stratum.values for stratum in result.skipped]

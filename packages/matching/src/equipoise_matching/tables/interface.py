@@ -162,15 +162,11 @@ def match_balance(
     Examples
     --------
     >>> from equipoise_matching.tables import match, match_balance
-    >>> people = {
-    ...     "trained": [1, 1, 1, 1, 0, 0, 0, 0, 0],
-    ...     "age": [25, 31, 38, 46, 24, 30, 40, 47, 52],
-    ...     "wage": [14, 17, 19, 24, 12, 15, 18, 21, 30],
-    ... }
-    >>> result = match(people, outcome="wage", treatment="trained", covariates=["age"])
+    >>> people = {"trained": [1, 1, 0, 0, 0], "age": [25, 31, 24, 31, 52]}
+    >>> result = match(people, treatment="trained", covariates=["age"])
     >>> balance = match_balance(people, "trained", ["age"], match=result, boot=0)
     >>> round(balance.after[0].sdiff, 1)
-    -2.8
+    11.8
 
     Parameters
     ----------
@@ -230,14 +226,10 @@ def gen_match(
     Examples
     --------
     >>> from equipoise_matching.tables import gen_match
-    >>> people = {
-    ...     "trained": [1, 1, 1, 1, 0, 0, 0, 0, 0],
-    ...     "age": [25, 31, 38, 46, 24, 30, 40, 47, 52],
-    ...     "wage": [14, 17, 19, 24, 12, 15, 18, 21, 30],
-    ... }
-    >>> result = gen_match(people, "trained", ["age"], outcome="wage", population=20, seed=1)
-    >>> result.estimate
-    2.0
+    >>> people = {"trained": [1, 0, 1, 0, 0, 1], "age": [21, 22, 24, 25, 27, 29]}
+    >>> result = gen_match(people, "trained", ["age"], population=20, seed=1)
+    >>> list(result.weights)
+    ['age']
 
     Parameters
     ----------

@@ -59,16 +59,10 @@ def match_table(
     frame: Any = None,
     **further_options: Any,
 ) -> TableMatch:
-    """Match the rows of a table.
+    """Match the rows of a table, with the options of ``run_match``.
 
-    Raise `UnusableInput` if two options cannot be combined.
-
-    Parameters
-    ----------
-    frame
-        The data frame from which the table was read; ``None`` for a file.
-    metric, propensity, bias_adjust, further_options
-        Options of ``run_match``.
+    ``frame`` is the data frame from which the table was read; ``None`` for a file. Raise
+    `UnusableInput` if two options cannot be combined.
     """
     options = {"metric": metric, "propensity": propensity, "bias_adjust": bias_adjust}
     array_match = run_match(table, pairing, **options, **further_options)
@@ -88,14 +82,8 @@ def search_table(
 ) -> TableMatch:
     """Search for the weights of the covariates with the best balance, and match with them.
 
-    Parameters
-    ----------
-    boot, ks, search_options
-        Options of ``gen_match``.
-    variance_neighbors
-        Option of ``match``, for the standard error of the effect.
-    frame
-        The data frame from which the table was read; ``None`` for a file.
+    The options are those of ``gen_match``, and ``variance_neighbors`` of ``match``. ``frame`` is
+    the data frame from which the table was read; ``None`` for a file.
     """
     treated, covariates = table.covariates.treated.astype(float), columns_by_name(table.covariates)
     settings: dict[str, Any] = {
