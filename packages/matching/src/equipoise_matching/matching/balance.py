@@ -111,11 +111,11 @@ def match_balance(
     )
     before = Groups(treated, control, weights_treated, weights_control, matched=False)
     after = None if match is None else _matched_groups(match, covariates)
-    standard_estimand: Estimand = estimand or getattr(match, "estimand", None) or "ATT"
+    sdiff_estimand: Estimand = estimand or getattr(match, "estimand", None) or "ATT"
     if r_compatible:
-        standard_estimand = "ATT"
+        sdiff_estimand = "ATT"
     columns = covariates.matrix.T
-    tested_indices = [
+    ks_indices = [
         index for index, column in enumerate(columns) if ks and len(np.unique(column)) > 2
     ]
     total_samples = boot * (1 if after is None else 2)
@@ -130,7 +130,7 @@ def match_balance(
                 *treated_and_control,
                 matched=groups.matched,
                 paired=paired,
-                estimand=standard_estimand,
+                estimand=sdiff_estimand,
                 r_compatible=r_compatible,
             )
             for treated_and_control in samples
@@ -141,13 +141,13 @@ def match_balance(
                 progress(earlier_samples + done, total_samples)
 
         tests = ks_tests_of(
-            [samples[index] for index in tested_indices],
+            [samples[index] for index in ks_indices],
             boot=boot,
             random=random,
             r_compatible=r_compatible,
             progress=report,
         )
-        for index, test in zip(tested_indices, tests, strict=True):
+        for index, test in zip(ks_indices, tests, strict=True):
             balances[index] = replace(balances[index], ks=test)
         return tuple(balances)
 

@@ -23,7 +23,7 @@ from equipoise_matching.shared.errors import UnusableInput
 EXACT_BELOW = 10_000
 """Product of the sample sizes below which the p-value is exact, as in R 4.2; else asymptotic."""
 BOOTSTRAP_TOLERANCE = math.sqrt(np.finfo(np.float64).eps)
-"""A bootstrapped distance counts as reached if it is at most this much below the observed one."""
+"""Rounding error by which a bootstrapped distance may be below the observed distance."""
 _MAX_DRAWS_PER_BATCH = 1_000_000
 """Largest number of drawn rows or values in memory at a time."""
 MIN_BOOT_SAMPLES = 10

@@ -40,7 +40,7 @@ _SIZE_ARGUMENTS = frozenset({"df", "degree", "levels", "k"})
 _MAX_POWER = 100
 """Largest power of a sum of terms, as in ``(a + b)**2``."""
 _PRODUCTS = {"*": "crossed", "/": "crossed", "%in%": "crossed", ":": "product", "in": "crossed"}
-"""Operators that multiply terms. Crossed, a and b give three terms: a, b and a:b."""
+"""Operators that multiply terms. The product of a and b is a:b; crossed, they are a, b and a:b."""
 
 _CONSTANT_OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
     ast.Add: operator.add,

@@ -348,7 +348,7 @@ def convert_yes_no(column: NDArray[Any]) -> NDArray[Any]:
 
 def distinct_texts(column: NDArray[Any], name: str) -> tuple[list[str], Indices]:
     """Return the distinct values as text, and for each row the index of its value."""
-    indices = levels_of(column, name)
+    indices = value_indices_of(column, name)
     _, first_rows = np.unique(indices, return_index=True)
     return [text_of(python_value(value)) for value in column[first_rows]], indices
 
@@ -360,7 +360,7 @@ def text_of(value: Any) -> str:
     return str(value)
 
 
-def levels_of(column: NDArray[Any], name: str) -> Indices:
+def value_indices_of(column: NDArray[Any], name: str) -> Indices:
     """Return for each row the index of its value among the sorted distinct values."""
     if column.dtype.kind not in "biuSU":
         check_present(column, name)

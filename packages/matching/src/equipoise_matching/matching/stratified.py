@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from equipoise_matching import _native
-from equipoise_matching.matching.frames import columns_of, levels_of, python_value
+from equipoise_matching.matching.frames import columns_of, value_indices_of, python_value
 from equipoise_matching.matching.match import MatchResult, checked_neighbors, result_fields
 from equipoise_matching.matching.options import Estimand, match_problem, pairing_options
 from equipoise_matching.matching.units import Floats, Indices, Truths, Units, check_length, units_of
@@ -246,9 +246,9 @@ def factors_of(by: Any, rows: int) -> Factors:
         if column.ndim != 1:
             raise UnusableInput(f"by, factor {name!r} has shape {column.shape}", hint="give a list")
         check_length(len(column), f"by, factor {name!r}", rows)
-        levels = levels_of(column, f"by, factor {name!r}")
+        indices = value_indices_of(column, f"by, factor {name!r}")
         # Strata are renumbered after each factor, because the products may overflow.
-        combined = stratum_of_row * (int(levels.max()) + 1) + levels
+        combined = stratum_of_row * (int(indices.max()) + 1) + indices
         stratum_of_row = np.unique(combined, return_inverse=True)[1].astype(np.int64).reshape(-1)
     _, first_rows = np.unique(stratum_of_row, return_index=True)
     values = [[python_value(cell) for cell in column[first_rows]] for column in columns.values()]

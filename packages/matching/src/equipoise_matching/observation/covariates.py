@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from equipoise_matching.matching.frames import (
     MAX_CATEGORIES,
-    levels_of,
+    value_indices_of,
     missing_in,
     numeric_columns_of,
 )
@@ -90,7 +90,9 @@ def read_covariates(log: Log, question: Question) -> Covariates:
             column = column_of(log, name, "covariates")
             indicators = numeric_columns_of(column, name)
             columns += [(label, name, values) for label, values in indicators]
-    codes = [levels_of(column_of(log, name, "exact"), name).astype(np.float64) for name in exact]
+    codes = [
+        value_indices_of(column_of(log, name, "exact"), name).astype(np.float64) for name in exact
+    ]
     empty = np.empty((row_count(log), 0))
     return Covariates(
         tuple(name for name, _, _ in columns),

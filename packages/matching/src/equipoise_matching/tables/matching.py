@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
 
 Progress = Callable[[int, int], None]
+"""Function that receives the number of finished and of all units."""
 ROW, PAIR, STRATUM, WEIGHT = "row", "pair", "stratum", "weight"
 """Names of the columns that the matched data set adds to the table."""
 

@@ -23,7 +23,7 @@ from equipoise_matching.matching.frames import (
     distinct_texts,
     formula_columns,
     holds_text,
-    levels_of,
+    value_indices_of,
     missing_in,
     numbers_of,
     numeric_columns_of,
@@ -396,7 +396,7 @@ def _covariates(
         is_exact_text = name in exact and holds_text(column)
         if is_exact_text and len(distinct_texts(column, name)[0]) > MAX_CATEGORIES:
             # Pairs are equal in this column, so distances between the codes do not matter.
-            parts.append((name, name, levels_of(column, name).astype(np.float64)))
+            parts.append((name, name, value_indices_of(column, name).astype(np.float64)))
         else:
             numeric_columns = numeric_columns_of(column, name)
             parts += [(covariate, name, values) for covariate, values in numeric_columns]
