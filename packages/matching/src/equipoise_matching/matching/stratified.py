@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from equipoise_matching import _native
-from equipoise_matching.matching.frames import columns_of, value_indices_of, python_value
+from equipoise_matching.matching.frames import columns_of, python_value, value_indices_of
 from equipoise_matching.matching.match import MatchResult, checked_neighbors, result_fields
 from equipoise_matching.matching.options import Estimand, match_problem, pairing_options
 from equipoise_matching.matching.units import Floats, Indices, Truths, Units, check_length, units_of

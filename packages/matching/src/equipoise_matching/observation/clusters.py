@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from msgspec import Struct
 
-from equipoise_matching.matching.frames import value_indices_of, missing_in
+from equipoise_matching.matching.frames import missing_in, value_indices_of
 from equipoise_matching.matching.units import Floats, Indices, Truths
 from equipoise_matching.observation.question import Log, Question
 from equipoise_matching.shared.errors import UnusableInput

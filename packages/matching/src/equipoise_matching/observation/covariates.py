@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from equipoise_matching.matching.frames import (
     MAX_CATEGORIES,
-    value_indices_of,
     missing_in,
     numeric_columns_of,
+    value_indices_of,
 )
 from equipoise_matching.matching.units import Floats, Indices
 from equipoise_matching.observation.clusters import is_known_cluster

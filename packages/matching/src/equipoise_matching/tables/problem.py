@@ -23,11 +23,11 @@ from equipoise_matching.matching.frames import (
     distinct_texts,
     formula_columns,
     holds_text,
-    value_indices_of,
     missing_in,
     numbers_of,
     numeric_columns_of,
     take_rows,
+    value_indices_of,
 )
 from equipoise_matching.matching.options import Estimand, Order
 from equipoise_matching.matching.units import Floats, Indices, Truths, treated_rows
