@@ -90,14 +90,8 @@ def search(
     Raise `UnusableInput` if options cannot be combined, ``polish`` or ``gradient`` is missing, or
     the values of a point are NaN or differ in number from the values of earlier points.
 
-    Parameters
-    ----------
-    polish
-        Needed with ``options.polish`` and with operator 9.
-    gradient
-        Needed with ``options.gradient_check``.
-    callback
-        Function that receives each generation. The search ends if it returns ``True``.
+    ``options.polish`` and operator 9 need ``polish``, and ``options.gradient_check`` needs
+    ``gradient``. The search ends if ``callback`` returns ``True`` for a finished generation.
     """
     try:
         engine = GenoudSearch(options)

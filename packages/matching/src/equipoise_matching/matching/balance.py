@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     import pandas
     import polars
 
-
 SMALL_DIFFERENCE_PERCENT = 5.0
 """Standardized difference, in percent, up to which a covariate is well balanced."""
 SMALL_INCREASE_PERCENT = 1.0

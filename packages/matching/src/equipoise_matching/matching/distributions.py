@@ -122,6 +122,7 @@ def _thinned_indices_of_r(length: int, count: int) -> Any:
 
 
 def _thinned_indices(length: int, count: int) -> Any:
+    """Return ``count`` equally spaced indices of a list, from the first to the last."""
     if length == count:
         return slice(None)
     if count == 1:
@@ -365,10 +366,11 @@ def ks_p_value(samples: TwoSamples, *, r_compatible: bool) -> float:
     if not is_weighted and count_treated * count_control < EXACT_BELOW:
         steps_treated = np.rint(samples.distribution_treated * count_treated).astype(np.int64)
         steps_control = np.rint(samples.distribution_control * count_control).astype(np.int64)
-        max_distance = np.max(np.abs(steps_treated * count_control - steps_control * count_treated))
+        # The largest distance times both sizes, which is a whole number.
+        reach = np.max(np.abs(steps_treated * count_control - steps_control * count_treated))
         tie_sizes = np.bincount(samples.value_index, minlength=len(samples.values))
         tie_ends = np.cumsum(tie_sizes).tolist()
-        return _native.smirnov_p_value(int(max_distance), count_treated, count_control, tie_ends)
+        return _native.smirnov_p_value(int(reach), count_treated, count_control, tie_ends)
     sizes = [float(group.weights_or_ones.sum()) for group in (treated, control)]
     root = math.sqrt(sizes[0] * sizes[1] / (sizes[0] + sizes[1]))
     return _native.kolmogorov_p_value(root * ks_statistic(samples), r_compatible)

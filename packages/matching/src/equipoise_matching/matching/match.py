@@ -35,16 +35,13 @@ from equipoise_matching.shared.extras import require
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-
 VARIANCE_NEIGHBORS = 2
 """Default number of neighbours from which the variance of each unit is estimated.
 
 R's default is 0: one variance for all units (docs/methods/matching.md compares both).
 """
-
 _NORMAL_QUANTILE = 1.959963984540054
 """Number of standard errors from the estimate to either end of a 95 % interval."""
-
 MANY_WITHOUT_NEIGHBORS = 0.1
 """A report warns above this share of matched units without a neighbour."""
 

@@ -121,31 +121,18 @@ variance, distance_tolerance, threads, seed
 
 @dataclass(frozen=True, slots=True)
 class Stratum:
-    """The rows that agree in every factor.
-
-    Parameters
-    ----------
-    values
-        Value of each factor.
-    n, n_treated
-        Numbers of rows and of treated rows.
-    n_weighted
-        Sum of the weights of the pairs.
-    n_dropped
-        Number of units of the estimand without a match.
-    estimate
-        The effect without bias adjustment; ``None`` without a pair or an outcome.
-    skipped
-        Whether the stratum lacks treated units or controls.
-    """
+    """The rows that agree in every factor, with numbers as in ``MatchResult``."""
 
     values: tuple[Any, ...]
+    """Value of each factor."""
     n: int
     n_treated: int
     n_weighted: float
     n_dropped: int
     estimate: float | None
+    """The effect, without bias adjustment; ``None`` without a pair or an outcome."""
     skipped: bool
+    """Whether the stratum lacks treated units or controls."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

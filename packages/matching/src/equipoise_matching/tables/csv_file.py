@@ -70,12 +70,9 @@ def read_csv(path: Path, as_text: Collection[str] = ()) -> Columns:
     The separator is a comma, semicolon or tab: the first of these that the first line contains.
     With semicolons or tabs, 1,5 is a number.
 
-    Raise `UnusableInput` if the file is not such a table; the error names the line.
+    ``as_text`` names columns to read as text, such as versions: as numbers, 1.1 and 1.10 are equal.
 
-    Parameters
-    ----------
-    as_text
-        Columns to read as text, such as versions: as numbers, 1.1 and 1.10 are equal.
+    Raise `UnusableInput` if the file is not such a table; the error names the line.
     """
     text_columns = frozenset(as_text)
     try:

@@ -43,7 +43,6 @@ from equipoise_matching.warning import AnalysisWarning
 if TYPE_CHECKING:
     import pandas
 
-
 Progress = Callable[[int, int], None]
 """Function that receives the number of finished and of all units."""
 ROW, PAIR, STRATUM, WEIGHT = "row", "pair", "stratum", "weight"
@@ -385,15 +384,8 @@ def matched_numbers(
 
     ``TableMatch.matched_frame`` describes the rows. A unit has the weight of all its matches.
 
-    Parameters
-    ----------
-    result
-        The match of the rows that take part.
-    rows
-        Shape (n,): the number in the table, from 0, of each row that takes part.
-    exact_cells
-        Shape (n,): the number of the cell, from 0, of each row that takes part. The rows of a cell
-        are equal in all exact columns.
+    ``rows`` (n,) has the number in the table of each row that takes part, and ``exact_cells`` (n,)
+    the number of its cell: the rows of a cell are equal in all exact columns.
     """
     is_treated = result.matched_treated
     unit_row = np.where(is_treated, result.treated_index, result.control_index)

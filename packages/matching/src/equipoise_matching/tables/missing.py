@@ -86,15 +86,11 @@ def without_missing(
 ) -> CompleteTable:
     """Apply the policy to the covariates and the required columns.
 
+    An indicator can mark gaps of ``covariates``, but not of ``required`` columns: unless the policy
+    is ``refuse``, rows with such a gap are left out.
+
     Raise `UnusableInput` if the policy is unknown, if it is ``refuse`` and a value is missing (the
     error names the column and the rows), or if no row remains.
-
-    Parameters
-    ----------
-    covariates
-        Columns whose missing values an indicator can mark.
-    required
-        Other columns. Unless the policy is ``refuse``, rows with their gaps are left out.
     """
     if policy not in POLICIES:
         raise UnusableInput(
