@@ -30,27 +30,18 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Generation:
-    """A finished generation.
-
-    Parameters
-    ----------
-    number
-        Number of the generation; 0 is the random one.
-    value
-        Shape (criteria,): values of the best candidate.
-    parameters
-        Shape (nvars,): the best candidate.
-    median
-        First criterion of the candidate in the middle of the order.
-    evaluations
-        Number of points evaluated so far, without the points of the local optimiser.
-    """
+    """A finished generation."""
 
     number: int
+    """Number of the generation; generation 0 is random."""
     value: Floats
+    """Shape (criteria,): values of the best candidate."""
     parameters: Floats
+    """Shape (nvars,): the best candidate."""
     median: float
+    """First criterion of the candidate in the middle of the order."""
     evaluations: int
+    """Number of points evaluated so far, without the points of the local optimiser."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -191,33 +191,24 @@ def fitness_problem(
 class FitnessProblem:
     """Checked data and options of a search, with methods that evaluate candidates.
 
-    A `FitnessProblem` can be pickled; each process builds its native engine once.
-
-    Parameters
-    ----------
-    match_problem
-        The units that take part, and how they are matched.
-    balance
-        Shape (rows, b), the covariates to balance, of the units that take part.
-    measure
-        "sorted", "smallest" or "unsorted" for p-values; else two statistics as in `DISTANCES`.
-    ks, boot, paired
-        As in ``fitness_problem``; without a bootstrap, ``boot`` is 0.
-    fitness, loss
-        The function of the caller; ``None`` if the option is not a function.
-    maximize
-        Whether larger criteria are better.
+    A `FitnessProblem` can be pickled; each process builds its native engine once. ``ks``, ``boot``
+    and ``paired`` are as in ``fitness_problem``; without a bootstrap, ``boot`` is 0.
     """
 
     match_problem: MatchProblem
+    """The units that take part, and how they are matched."""
     balance: Floats
+    """Shape (rows, b), the covariates to balance, of the units that take part."""
     measure: str | tuple[str, str]
+    """P-values ``sorted``, ``smallest`` or ``unsorted``; else two statistics as in `DISTANCES`."""
     ks: bool
     boot: int
     paired: bool
     fitness: FitnessFunction | None
     loss: LossFunction | None
+    """The functions of the caller; ``None`` if the option is not a function."""
     maximize: bool
+    """Whether larger criteria are better."""
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -45,41 +45,30 @@ R_EXACT_TOLERANCE = float(np.sqrt(np.finfo(np.float64).eps))
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MatchOptions:
-    """The options of the native engine, which reads fields by these names (``crates/python``).
-
-    Parameters
-    ----------
-    matches
-        Number of matches of each unit, not counting ties.
-    metric
-        Name of a metric, or a weight matrix (k, k).
-    caliper
-        Shape (strata, k): largest distance in each column, in the unit of the column.
-    restrictions
-        The option ``restrict``: pairs with a given squared distance, and forbidden pairs.
-    ties
-        Whether all tied matches are kept, which needs ``replace``.
-    tolerance
-        Largest difference of two squared distances that count as equal (ties).
-    threads
-        Number of threads; 0 for one on each core.
-    search, instructions
-        Search method ("chosen" by the engine) and processor instructions; ``None`` for the fastest.
-    """
+    """The options of the native engine, which reads fields by these names (``crates/python``)."""
 
     estimand: Estimand
     matches: int
+    """Number of matches of each unit, not counting ties."""
     metric: str | Floats
+    """Name of a metric, or a weight matrix (k, k)."""
     caliper: Floats | None
+    """Shape (strata, k): largest distance in each column, in the unit of the column."""
     restrictions: Sequence[Restriction]
+    """The option ``restrict``: pairs with a given squared distance, and forbidden pairs."""
     replace: bool
     ties: bool
+    """Whether all tied matches are kept, which needs ``replace``."""
     tolerance: float
+    """Largest difference of two squared distances that count as equal (ties)."""
     r_compatible: bool
     threads: int
+    """Number of threads; 0 for one on each core."""
     seed: int
     search: Literal["chosen", "brute_force", "tree"] = "chosen"
+    """Search method; ``chosen`` leaves the choice to the engine. It changes only the speed."""
     instructions: str | None = None
+    """Processor instructions; ``None`` for the fastest."""
 
 
 class PairingOptions(TypedDict, total=False):

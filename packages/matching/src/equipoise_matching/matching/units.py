@@ -30,29 +30,21 @@ FINITE_HINT = "replace them by finite numbers, or by empty fields if the value i
 class Units:
     """Checked data of n units, which ``_native`` reads by the names of the fields.
 
-    Parameters
-    ----------
-    x
-        Shape (n, k), the covariates to match on.
-    names
-        Names of the columns of ``x``.
-    treated
-        Shape (n,), whether each unit is treated. Both arms have units.
-    outcome, weights
-        Shape (n,), or ``None``.
-    z
-        Shape (n, l), the covariates of the bias adjustment; ``None`` for ``x``.
-    outcome_scale
-        Power of two by which ``outcome`` was divided, so that no square overflows.
+    The shapes are (n,), except of ``x`` (n, k) and ``z`` (n, l).
     """
 
     x: Floats
+    """Covariates to match on."""
     names: tuple[str, ...]
+    """Names of the columns of ``x``."""
     treated: Truths
+    """Whether each unit is treated. Both arms have units."""
     outcome: Floats | None
     weights: Floats | None
     z: Floats | None
+    """Covariates of the bias adjustment; ``None`` for ``x``."""
     outcome_scale: float = 1.0
+    """Power of two by which ``outcome`` was divided, so that no square overflows."""
 
     @property
     def weights_or_ones(self) -> Floats:

@@ -31,22 +31,14 @@ MISSING_TEXT = "(missing)"
 
 
 class MissingValues(Struct, frozen=True):
-    """Numbers of missing values, and the policy that was applied.
-
-    Parameters
-    ----------
-    policy
-        ``refuse``, ``drop`` (leave out rows with a missing value) or ``indicator`` (add a covariate
-        that marks rows with a missing covariate).
-    columns
-        Number of missing values in each column that has some.
-    rows_left_out
-        Number of rows that take no part because of a missing value.
-    """
+    """Numbers of missing values, and the policy that was applied."""
 
     policy: Policy
+    """``refuse``, ``drop`` (leave out rows with missing values) or ``indicator`` (mark the gaps)."""
     columns: dict[str, int]
+    """Number of missing values in each column that has some."""
     rows_left_out: int
+    """Number of rows that take no part because of a missing value."""
 
     def sentence(self) -> str | None:
         """Return a sentence about the missing values and the policy; ``None`` without any."""
