@@ -34,7 +34,7 @@ class MissingValues(Struct, frozen=True):
     """Numbers of missing values, and the policy that was applied."""
 
     policy: Policy
-    """``refuse``, ``drop`` (leave out rows with missing values) or ``indicator`` (mark the gaps)."""
+    """``refuse``, ``drop`` (leave out rows with gaps) or ``indicator`` (a covariate marks gaps)."""
     columns: dict[str, int]
     """Number of missing values in each column that has some."""
     rows_left_out: int
