@@ -27,8 +27,8 @@ import numpy as np
 
 from equipoise_matching.genetic.worker import (
     SAME_LENGTH_HINT,
-    Evaluate,
     EvaluationFailed,
+    Evaluator,
     Failure,
     Floats,
     Payload,
@@ -73,7 +73,7 @@ class BatchEvaluator(AbstractContextManager["BatchEvaluator"]):
     """
 
     def __init__(
-        self, evaluate: Evaluate, executor: Any = None, *, batch_size: int | None = None
+        self, evaluate: Evaluator, executor: Any = None, *, batch_size: int | None = None
     ) -> None:
         if batch_size is not None and batch_size < 1:
             raise UnusableInput(f"batch_size is {batch_size}", hint="give 1 or more")
@@ -108,7 +108,7 @@ class BatchEvaluator(AbstractContextManager["BatchEvaluator"]):
 
 
 def _transport_to(
-    executor: Any, evaluate: Evaluate
+    executor: Any, evaluate: Evaluator
 ) -> LocalTransport | ClusterTransport | PoolTransport:
     """Return the transport to an executor."""
     if executor is None or isinstance(executor, ThreadPoolExecutor):
@@ -128,7 +128,7 @@ def _transport_to(
 class LocalTransport:
     """Evaluation in this process, in one batch or in a pool of threads, without pickling."""
 
-    def __init__(self, evaluate: Evaluate, executor: ThreadPoolExecutor | None) -> None:
+    def __init__(self, evaluate: Evaluator, executor: ThreadPoolExecutor | None) -> None:
         self._evaluate = partial(evaluate_checked, evaluate)
         self._executor = executor
 

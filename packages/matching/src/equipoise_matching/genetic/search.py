@@ -15,7 +15,7 @@ import numpy as np
 
 from equipoise_matching._native import GenoudSearch
 from equipoise_matching.genetic.options import SearchOptions
-from equipoise_matching.genetic.worker import Evaluate, EvaluationFailed, Floats, point_as_code
+from equipoise_matching.genetic.worker import EvaluationFailed, Evaluator, Floats, point_as_code
 from equipoise_matching.shared.errors import UnusableInput
 
 LocalMethod = TypeVar("LocalMethod")
@@ -67,7 +67,7 @@ class SearchResult:
 
 def search(
     options: SearchOptions,
-    evaluate: Evaluate,
+    evaluate: Evaluator,
     *,
     polish: Polish | None = None,
     gradient: Gradient | None = None,

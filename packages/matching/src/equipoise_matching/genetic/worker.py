@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from equipoise_matching.shared.errors import EquipoiseError, UnusableInput
 
 Floats = NDArray[np.float64]
-Evaluate = Callable[[Floats], Floats]
+Evaluator = Callable[[Floats], Floats]
 """Function of candidates (candidates, n) that returns their values (candidates, criteria).
 
 The values may have shape (candidates,) for a single criterion.
@@ -82,7 +82,7 @@ Outcome = Floats | Failure | UnknownPayload
 """Answer of a worker to a batch."""
 
 
-def pickle_evaluator(evaluate: Evaluate) -> Payload:
+def pickle_evaluator(evaluate: Evaluator) -> Payload:
     """Pickle the evaluator for other processes."""
     import cloudpickle
 
@@ -122,7 +122,7 @@ def evaluate_payload(payload: Payload, candidates: Floats) -> Outcome:
         )
 
 
-def evaluate_checked(evaluate: Evaluate, candidates: Floats) -> Floats:
+def evaluate_checked(evaluate: Evaluator, candidates: Floats) -> Floats:
     """Return the values, shape (candidates, criteria)."""
     # The function gets a copy, because arrays from a cluster's buffers are read-only.
     copy = np.array(candidates, dtype=np.float64, order="C")
@@ -215,7 +215,7 @@ def describe_error(error: Exception) -> str:
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
-def _first_error(evaluate: Evaluate, candidates: Floats, error: Exception) -> EvaluationFailed:
+def _first_error(evaluate: Evaluator, candidates: Floats, error: Exception) -> EvaluationFailed:
     """Return the error of the first candidate for which the function raises an exception."""
     failing = candidates[0]
     for candidate in candidates:
@@ -230,7 +230,7 @@ def _first_error(evaluate: Evaluate, candidates: Floats, error: Exception) -> Ev
 
 
 @functools.lru_cache(maxsize=MAX_CACHED_EVALUATORS)
-def _unpickle_evaluator(payload: Payload) -> Evaluate:
+def _unpickle_evaluator(payload: Payload) -> Evaluator:
     """Return the evaluator of a payload, from the cache if an equal payload came earlier."""
     # The cache compares only tokens, so a payload without data finds the evaluator of an earlier
     # payload. Exceptions are not cached.
@@ -242,7 +242,7 @@ def _unpickle_evaluator(payload: Payload) -> Evaluate:
             f"a worker has equipoise-matching {installed}, but the search has {payload.version}",
             hint=f"run on every worker: pip install equipoise-matching=={payload.version}",
         )
-    evaluate: Evaluate = pickle.loads(payload.data)
+    evaluate: Evaluator = pickle.loads(payload.data)
     return evaluate
 
 

@@ -148,13 +148,13 @@ def fitness_problem(
     treat, X, balance
         As in ``match_fitness``.
     fitness
-        "pvals": the p-values of each covariate's t-test and Kolmogorov-Smirnov test.
-        "qqmean.mean" and other names of ``DISTANCES``: each covariate has a distance. It is the
-        mean, median or maximum of ``|F_treated - F_control|`` over the values. F is the
-        distribution function of a group. The criterion is the mean or the median over the
-        covariates. With "max", the criteria are all distances, the largest first. Or a function
-        that takes the matches (``CandidateMatches``) and the covariates to balance, and returns
-        criteria; smaller is better.
+        "pvals": the p-values of each covariate's t-test and Kolmogorov-Smirnov test. Or a name of
+        two statistics, such as "qqmean.max" (see ``DISTANCES``). The first gives the distance of a
+        covariate: the mean, median or maximum of ``|F_treated - F_control|`` over its values, where
+        F is the distribution function of a group. The second gives the criterion: the mean or
+        median of the distances; with "max", all distances are criteria, the largest first. Or a
+        function that takes the matches (``CandidateMatches``) and the covariates to balance, and
+        returns criteria; smaller is better.
     loss
         How p-values become criteria: 1 sorts them, the smallest first; 2 takes the smallest. Or a
         function that takes the p-values, first of the t-tests and then of the Kolmogorov-Smirnov

@@ -101,8 +101,12 @@ def without_missing(
             f"value, or {option('missing', 'indicator')} to keep them, with a covariate that marks "
             "them",
         )
-    refused_gaps = [gap for name, gap in gaps.items() if policy == "drop" or name not in covariates]
-    is_kept = ~np.any(refused_gaps, axis=0) if refused_gaps else np.ones(row_count, dtype=np.bool_)
+    dropping_gaps = [
+        gap for name, gap in gaps.items() if policy == "drop" or name not in covariates
+    ]
+    is_kept = (
+        ~np.any(dropping_gaps, axis=0) if dropping_gaps else np.ones(row_count, dtype=np.bool_)
+    )
     if not is_kept.any():
         raise UnusableInput(
             f"every row has a missing value in one of {', '.join(gaps)}",
@@ -164,8 +168,8 @@ class CompleteLog(Struct, frozen=True):
 def complete_log(log: Log, question: Question, policy: Policy | None) -> CompleteLog:
     """Apply the policy on missing values to the columns of the question.
 
-    If the question names no covariates, all usable columns are covariates. Then, without a policy,
-    columns with missing values are not, and a warning names them.
+    If the question names no covariates, all usable columns are covariates. Without a policy, usable
+    columns with missing values are left out, and a warning names them.
 
     Raise `UnusableInput` if the policy is ``refuse`` and a chosen covariate has a missing value, or
     if every usable column has infinite values.
