@@ -62,8 +62,12 @@ class MatchColumns(Struct, frozen=True, kw_only=True):
         cls, *, covariates: Names, by: Names = (), exact: Names = (), **other_names: Any
     ) -> MatchColumns:
         """Return the names of columns. A list of one name may be a plain string."""
-        lists = {"covariates": covariates, "by": by, "exact": exact}
-        return cls(**{key: names_tuple(names) for key, names in lists.items()}, **other_names)
+        return cls(
+            covariates=names_tuple(covariates),
+            by=names_tuple(by),
+            exact=names_tuple(exact),
+            **other_names,
+        )
 
     @property
     def text_columns(self) -> tuple[str, ...]:
