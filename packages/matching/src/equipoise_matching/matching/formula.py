@@ -39,6 +39,8 @@ _SIZE_ARGUMENTS = frozenset({"df", "degree", "levels", "k"})
 """Keywords of arguments that are a number of columns or rows."""
 _MAX_POWER = 100
 """Largest power of a sum of terms, as in ``(a + b)**2``."""
+_MAX_SHOWN_CODE = 40
+"""Largest number of characters of code in an error."""
 _PRODUCTS = {"*": "crossed", "/": "crossed", "%in%": "crossed", ":": "product", "in": "crossed"}
 """Operators that multiply terms. The product of a and b is a:b; crossed, they are a, b and a:b."""
 
@@ -319,4 +321,4 @@ def _power(count: float, power: int) -> float:
 
 def _short_code(node: ast.AST) -> str:
     code = ast.unparse(node)
-    return code if len(code) <= 40 else f"{code[:40]}…"
+    return code if len(code) <= _MAX_SHOWN_CODE else f"{code[:_MAX_SHOWN_CODE]}…"

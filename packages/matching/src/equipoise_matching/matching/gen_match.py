@@ -34,7 +34,7 @@ from equipoise_matching.shared.errors import UnusableInput
 MIN_WEIGHT, MAX_WEIGHT = 0.0, 1000.0
 """Default bounds of a column's weight; only the ratios of weights matter."""
 SEED_BITS = 63
-"""Number of random bits of a seed that the caller does not give."""
+"""Number of random bits of a seed that the caller does not give; seeds are below 2^63."""
 
 Progress = Callable[[Generation, int], object]
 """Function that receives each finished generation and the largest number of generations."""

@@ -94,6 +94,7 @@ def units_of(
 def power_of_two(*arrays: Floats) -> float:
     """Return a power of two near the largest value; division by a power of two never rounds."""
     _, exponent = math.frexp(max(float(np.abs(values).max()) for values in arrays))
+    # The power and its inverse stay far from the limits of a float.
     return math.ldexp(1.0, min(max(exponent, -1000), 1000))
 
 
