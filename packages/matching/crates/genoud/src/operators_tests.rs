@@ -44,6 +44,7 @@ fn children(
 }
 
 /// Makes the domain from 0 to 1 in each parameter.
+/// Makes the domain from 0 to 1 in each parameter.
 fn cube(parameters: usize) -> Domain {
     Domain::new(vec![0.0; parameters], vec![1.0; parameters], false).unwrap()
 }
