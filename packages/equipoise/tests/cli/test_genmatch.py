@@ -88,7 +88,7 @@ def test_the_options_reach_the_search(equipoise: Equipoise, table: str) -> None:
     assert list(result["weights"].values()) == expected.weights.tolist()
     assert result["fitness"] == expected.fitness.tolist()
     assert [row["weights"] for row in result["history"]] == [
-        generation.par.tolist() for generation in expected.history
+        generation.parameters.tolist() for generation in expected.history
     ]
     effect = match(frame["y"], frame["treat"], x, metric=expected.to_metric(), **how)
     assert result["effect"]["estimate"] == effect.estimate

@@ -15,10 +15,7 @@ from equipoise_matching.matching.units import Units
 class GenoudSearch:
     """A genetic search that requests the values of points, and takes the answers.
 
-    Raises
-    ------
-    ValueError
-        If options cannot be combined, or an answer does not fit the request.
+    Raise `ValueError` if options cannot be combined, or an answer does not fit the request.
     """
 
     def __new__(cls, options: SearchOptions) -> GenoudSearch: ...
@@ -52,7 +49,7 @@ class GenoudSearch:
 
 @final
 class Pairs:
-    """The pairs of a match (``crates/matching/src/problem.rs``). Row numbers count from 0."""
+    """The pairs of a match: rows of units (``query``) and of matches (``matched``), from 0."""
 
     def __new__(
         cls,
@@ -91,10 +88,7 @@ class Estimate:
 class Matcher:
     """Units and options, ready for the search of nearest neighbours.
 
-    Raises
-    ------
-    ValueError
-        If lengths differ, or the processor lacks the requested instructions.
+    Raise `ValueError` if lengths differ, or the processor lacks the requested instructions.
     """
 
     def __new__(cls, units: Units, options: MatchOptions) -> Matcher: ...
@@ -147,4 +141,7 @@ def kolmogorov_p_value(x: float, as_in_r: bool) -> float:
     """Return P(K >= x) of Kolmogorov's distribution; ``as_in_r`` ends the series as R does."""
 
 def smirnov_p_value(reach: int, treated: int, control: int, ends: list[int]) -> float:
-    """Return P(distance >= reach / (treated * control)); ``ends`` has the ends of the ties."""
+    """Return P(distance >= reach / (treated * control)) for samples of these two sizes.
+
+    ``ends`` has the index behind each group of ties among the sorted values of both samples.
+    """

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec import Struct
 
 from equipoise_matching.shared import html
-from equipoise_matching.shared.html import text
 from equipoise_matching.warning import AnalysisWarning
 
 UNKNOWN = "–"
@@ -23,13 +22,13 @@ class TextTable(Struct, frozen=True):
     rows: tuple[tuple[str, ...], ...]
     title: str = ""
     notes: tuple[str, ...] = ()
-    labels: int = 1
+    label_columns: int = 1
     """Number of columns at the left that have no numbers."""
 
     def to_html(self) -> str:
         """Return the table as HTML, with its title above and its notes below."""
-        title = f"<p><strong>{text(self.title)}</strong></p>" if self.title else ""
-        notes = "".join(f"<p>{text(note)}</p>" for note in self.notes)
+        title = f"<p><strong>{html.text(self.title)}</strong></p>" if self.title else ""
+        notes = "".join(f"<p>{html.text(note)}</p>" for note in self.notes)
         return f"{title}{html.table(self.headings, self.rows)}{notes}"
 
     def to_text(self) -> str:
@@ -38,7 +37,7 @@ class TextTable(Struct, frozen=True):
         widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
         return "\n".join(
             "  ".join(
-                f"{cell:<{width}}" if column < self.labels else f"{cell:>{width}}"
+                f"{cell:<{width}}" if column < self.label_columns else f"{cell:>{width}}"
                 for column, (cell, width) in enumerate(zip(line, widths, strict=True))
             ).rstrip()
             for line in lines
@@ -74,23 +73,23 @@ class Report(Struct, frozen=True, kw_only=True):
         return "\n".join((self.text, *self.remarks, *warnings))
 
     def _elements(self) -> Iterator[str]:
-        yield f"<p><strong>{text(self.badge)}</strong>: {text(self.text)}</p>"
-        yield from (f"<p>{text(remark)}</p>" for remark in self.remarks)
+        yield f"<p><strong>{html.text(self.badge)}</strong>: {html.text(self.text)}</p>"
+        yield from (f"<p>{html.text(remark)}</p>" for remark in self.remarks)
         estimate = ", ".join(filter(None, (self.estimate, self.interval)))
         if estimate:
             yield html.folded("How sure, and of what", html.bullets((estimate,)))
         yield from (table.to_html() for table in self.tables)
         yield from _warnings(self.warnings)
         yield f"<p><strong>What it rests on</strong></p>{html.facts(self.facts)}"
-        method = "".join(f"<p>{text(sentence)}</p>" for sentence in self.method)
+        method = "".join(f"<p>{html.text(sentence)}</p>" for sentence in self.method)
         yield f"<p><strong>How it was computed</strong></p>{method}"
 
 
 def _warnings(warnings: Sequence[AnalysisWarning]) -> Iterator[str]:
     shown_warnings = list(_first_of_each_code(warnings))
     for warning in shown_warnings:
-        hint = f" Hint: {text(warning.hint)}" if warning.hint else ""
-        yield f"<p><strong>Warning</strong>: {text(warning.summary)}{hint}</p>"
+        hint = f" Hint: {html.text(warning.hint)}" if warning.hint else ""
+        yield f"<p><strong>Warning</strong>: {html.text(warning.summary)}{hint}</p>"
     omitted = len(warnings) - len(shown_warnings)
     if omitted:
         yield f"<p>And {omitted} more warnings like these.</p>"

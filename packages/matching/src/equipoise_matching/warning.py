@@ -1,4 +1,4 @@
-"""A warning: a reason to doubt an answer, and a hint."""
+"""The warning about an answer."""
 
 from __future__ import annotations
 

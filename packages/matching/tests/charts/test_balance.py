@@ -11,7 +11,7 @@ import pytest
 from equipoise_matching.charts.balance import (
     Groups,
     Share,
-    Values,
+    WeightedValues,
     group_density,
     love_plot,
     qq_plot,
@@ -63,7 +63,7 @@ def test_the_qq_plot_of_a_constant_has_an_axis() -> None:
 def groups(shift: float, weights: np.ndarray | None = None) -> Groups:
     generator = np.random.default_rng(1)
     treated, control = generator.normal(shift, 1.0, 400), generator.normal(0.0, 1.0, 400)
-    return Values(treated, None), Values(control, weights)
+    return WeightedValues(treated, None), WeightedValues(control, weights)
 
 
 def test_shares_are_lines_from_controls_to_treated_before_and_after() -> None:
@@ -95,7 +95,9 @@ def test_hills_before_point_down_after_up_and_each_has_the_same_area() -> None:
 
 
 def test_very_large_values_have_hills_too() -> None:
-    treated, controls = (Values(1e200 * group.values, group.weights) for group in groups(1.0))
+    treated, controls = (
+        WeightedValues(1e200 * group.values, group.weights) for group in groups(1.0)
+    )
     chart = group_density("age", (treated, controls), None)
     assert chart is not None
     assert max(row["at"] for row in tables(chart, "line")[0]) > 1e200
@@ -105,5 +107,5 @@ def test_without_matching_the_hills_point_up_and_a_group_of_few_has_none() -> No
     chart = group_density("age", groups(1.0), None)
     assert chart is not None
     assert min(row["height"] for row in tables(chart, "line")[0]) >= 0.0
-    few = Values(np.arange(3.0), None)
+    few = WeightedValues(np.arange(3.0), None)
     assert group_density("age", (few, few), None) is None

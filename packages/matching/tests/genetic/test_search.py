@@ -21,9 +21,9 @@ def bowl(points: Floats) -> Floats:
 def test_the_same_seed_gives_the_same_search(generator: str) -> None:
     options = SearchOptions(3, population=50, generations=8, generator=generator, seed=7)
     first, second = search(options, bowl), search(options, bowl)
-    assert first.par.tobytes() == second.par.tobytes()
+    assert first.parameters.tobytes() == second.parameters.tobytes()
     other = SearchOptions(3, population=50, generations=8, generator=generator, seed=8)
-    assert search(other, bowl).par.tobytes() != first.par.tobytes()
+    assert search(other, bowl).parameters.tobytes() != first.parameters.tobytes()
 
 
 def test_no_point_is_evaluated_twice_with_a_memory() -> None:

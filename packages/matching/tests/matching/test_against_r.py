@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from equipoise_matching.matching.balance import match_balance
-from equipoise_matching.matching.distributions import QQ, ks_boot, qq_stats
+from equipoise_matching.matching.distributions import DifferenceSummary, ks_boot, qq_stats
 from equipoise_matching.matching.match import MatchResult, match
 from equipoise_matching.matching.options import rows_in_common_range
 from equipoise_matching.matching.univariate import UnivariateBalance, balance_uv
@@ -194,10 +194,11 @@ def assert_same_balance(
         assert getattr(ours, name) == pytest.approx(
             number(theirs[name]), rel=RELATIVE, abs=ROUNDING * spread, nan_ok=True
         ), (where, name)
-    for name in ("qq", "qq_raw"):
-        result: QQ = getattr(ours, name)
+    names_in_r = {"ecdf_differences": "qq", "quantile_differences": "qq_raw"}
+    for name, name_in_r in names_in_r.items():
+        result: DifferenceSummary = getattr(ours, name)
         assert (result.mean, result.median, result.max) == pytest.approx(
-            theirs[name], rel=RELATIVE, abs=1e-12 * max(1.0, spread)
+            theirs[name_in_r], rel=RELATIVE, abs=1e-12 * max(1.0, spread)
         ), (where, name)
     assert (ours.ks is not None) == ("ks" in theirs), where
     if ours.ks is not None:

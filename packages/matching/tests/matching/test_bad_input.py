@@ -39,7 +39,7 @@ def with_value(place: tuple[int, ...], value: float, array: Any) -> Any:
         ({"weights": 1.0 - TREAT}, r"every treated unit weighs 0"),
         ({"covariates": X[:5]}, r"covariates has 5 rows and X has 8"),
         ({"caliper": [1, 2, 3]}, r"caliper has 3 values and X has 2 columns"),
-        ({"caliper": -1}, r"caliper, column 'x1' is -1"),
+        ({"caliper": -1}, r"the caliper of column 'x1' is -1"),
         ({"exact": [True]}, r"exact has 1 values and X has 2 columns"),
         ({"exact": ["age"]}, r"exact names 'age', which is not a column of X"),
         ({"metric": "euclid"}, r"there is no metric 'euclid'"),

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from equipoise_matching.matching.distributions import QQ, Sample, qq_stats, quantiles
+from equipoise_matching.matching.distributions import DifferenceSummary, Sample, qq_stats, quantiles
 
 VALUES = st.lists(st.integers(-20, 20), min_size=1, max_size=12)
 
@@ -18,18 +18,21 @@ VALUES = st.lists(st.integers(-20, 20), min_size=1, max_size=12)
     ("treated", "control", "options", "differences"),
     [
         # At 1, 2, 3, 4: treated 1/2, 1/2, 1, 1; controls 0, 1/2, 1/2, 1.
-        ([1, 3], [2, 4], {"standardize": True}, QQ(0.25, 0.25, 0.5)),
-        ([5, 1, 2], [2, 2, 9], {}, QQ(5 / 3, 1.0, 4.0)),
+        ([1, 3], [2, 4], {"standardize": True}, DifferenceSummary(0.25, 0.25, 0.5)),
+        ([5, 1, 2], [2, 2, 9], {}, DifferenceSummary(5 / 3, 1.0, 4.0)),
         # Places 0, 4/2 = 2 and 4 of five values.
-        ([0, 1, 2, 3, 4], [0, 0, 0], {}, QQ(2.0, 2.0, 4.0)),
-        ([7.0], [3.0, 1.0, 2.0], {}, QQ(6.0, 6.0, 6.0)),
+        ([0, 1, 2, 3, 4], [0, 0, 0], {}, DifferenceSummary(2.0, 2.0, 4.0)),
+        ([7.0], [3.0, 1.0, 2.0], {}, DifferenceSummary(6.0, 6.0, 6.0)),
         # Treated 0 up to 3/4, then 4; controls 0 up to 1/2, then 4: a quarter differs, by 4.
-        ([0, 4], [0, 4], {"weights_treated": [3, 1]}, QQ(1.0, 0.0, 4.0)),
+        ([0, 4], [0, 4], {"weights_treated": [3, 1]}, DifferenceSummary(1.0, 0.0, 4.0)),
     ],
     ids=["functions", "one by one", "thinned", "one value with the smallest", "weights"],
 )
 def test_distributions_are_compared_by_their_quantiles(
-    treated: list[float], control: list[float], options: dict[str, Any], differences: QQ
+    treated: list[float],
+    control: list[float],
+    options: dict[str, Any],
+    differences: DifferenceSummary,
 ) -> None:
     assert qq_stats(treated, control, **{"standardize": False, **options}) == differences
 

@@ -192,8 +192,10 @@ def test_all_instructions_of_the_processor_give_the_same_fitness(way: str) -> No
     problem = fitness_problem(**data(700, discrete=False), **options)
     best = problem.evaluate(candidates(count=6))
     for instructions in ("portable", "avx2", "avx512"):
-        chosen_options = replace(problem.problem.options, instructions=instructions)
-        chosen = replace(problem, problem=replace(problem.problem, options=chosen_options))
+        chosen_options = replace(problem.match_problem.options, instructions=instructions)
+        chosen = replace(
+            problem, match_problem=replace(problem.match_problem, options=chosen_options)
+        )
         try:
             chosen.evaluate(candidates(count=6))
         except ValueError as error:
@@ -222,7 +224,7 @@ def test_common_support_leaves_rows_out_of_everything() -> None:
         match_fitness(**units, common_support=True), match_fitness(**part)
     )
     problem = fitness_problem(**units, common_support=True)
-    np.testing.assert_array_equal(problem.problem.rows, np.flatnonzero(in_support))
+    np.testing.assert_array_equal(problem.match_problem.rows, np.flatnonzero(in_support))
 
 
 def test_a_column_of_weight_zero_changes_nothing() -> None:

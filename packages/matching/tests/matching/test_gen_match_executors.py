@@ -34,7 +34,10 @@ def bits(result: GenMatchResult) -> tuple[bytes, ...]:
         result.weights.tobytes(),
         result.fitness.tobytes(),
         result.matches.control_index.tobytes(),
-        *(generation.par.tobytes() + generation.value.tobytes() for generation in result.history),
+        *(
+            generation.parameters.tobytes() + generation.value.tobytes()
+            for generation in result.history
+        ),
     )
 
 

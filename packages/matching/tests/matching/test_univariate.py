@@ -67,8 +67,8 @@ def test_r_ignores_weights_in_qq_and_ks_and_we_do_not() -> None:
     ours = balance_uv(first, second, matched=True, weights_treated=weights, boot=0)
     r = balance_uv(first, second, matched=True, weights_treated=weights, boot=0, r_compatible=True)
     plain = balance_uv(first, second, matched=True, boot=0)
-    assert r.qq == plain.qq != ours.qq
-    assert r.qq_raw == plain.qq_raw != ours.qq_raw
+    assert r.ecdf_differences == plain.ecdf_differences != ours.ecdf_differences
+    assert r.quantile_differences == plain.quantile_differences != ours.quantile_differences
     assert r.ks == plain.ks != ours.ks
 
 
@@ -78,7 +78,7 @@ def test_a_treated_unit_with_tied_controls_counts_once() -> None:
     balance = balance_uv([1, 1, 5], [1, 1, 5], matched=True, weights_treated=[0.5, 0.5, 1], boot=0)
     assert balance.mean_treated == 3.0
     assert balance.variance_treated == 4.0
-    assert balance.qq.max == 0.0
+    assert balance.ecdf_differences.max == 0.0
 
 
 def test_one_constant_is_balanced_and_two_are_infinitely_apart() -> None:
@@ -105,7 +105,7 @@ def assert_alike(expected_balance: UnivariateBalance, balance: UnivariateBalance
     for name in ("variance_ratio", "sdiff", "sdiff_pooled", "t_p_value"):
         expected = getattr(expected_balance, name)
         assert getattr(balance, name) == pytest.approx(expected, rel=1e-9, abs=1e-12, nan_ok=True)
-    assert balance.qq == expected_balance.qq
+    assert balance.ecdf_differences == expected_balance.ecdf_differences
     assert balance.ks == expected_balance.ks
 
 
@@ -125,7 +125,7 @@ def test_exchanging_the_groups_mirrors_everything(first: list[int], second: list
     exchanged = balance_uv(second, first, estimand="ATC", boot=0)
     assert exchanged.sdiff == pytest.approx(-balance.sdiff)
     assert exchanged.t_p_value == pytest.approx(balance.t_p_value)
-    assert exchanged.qq == balance.qq
+    assert exchanged.ecdf_differences == balance.ecdf_differences
     assert balance.ks is not None and exchanged.ks is not None
     assert exchanged.ks.p_value == pytest.approx(balance.ks.p_value, abs=1e-12)
 
@@ -146,4 +146,4 @@ def test_the_scale_of_a_covariate_does_not_matter(scale: float, matched: bool) -
         assert getattr(scaled, name) == pytest.approx(getattr(plain, name)), name
     assert scaled.ks == plain.ks
     assert scaled.mean_treated == pytest.approx(scale * plain.mean_treated)
-    assert scaled.qq_raw.max == pytest.approx(scale * plain.qq_raw.max)
+    assert scaled.quantile_differences.max == pytest.approx(scale * plain.quantile_differences.max)

@@ -180,8 +180,8 @@ def _search_as_json(result: TableMatch, search: GenMatchResult) -> dict[str, Any
             {
                 "generation": generation.number,
                 "fitness": generation.value.tolist(),
-                # `par` is the best candidate of the generation: its vector of weights.
-                "weights": generation.par.tolist(),
+                # `parameters` is the best candidate of the generation: its vector of weights.
+                "weights": generation.parameters.tolist(),
                 "evaluations": generation.evaluations,
             }
             for generation in search.history

@@ -1,13 +1,14 @@
-//! The box of points that is searched.
+//! The box of points to search, given by bounds of each parameter.
 
 use crate::random::Source;
 
-/// The points that must be inside the bounds (Mebane & Sekhon 2011, `boundary.enforcement`).
+/// The points that must be inside the bounds: levels 0 to 2 of `boundary.enforcement` in Mebane &
+/// Sekhon (2011).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Boundary {
     /// Level 0: only the random points.
     RandomPoints,
-    /// Level 1: every candidate. Polishing may evaluate points outside.
+    /// Level 1: every candidate. The local optimiser may evaluate points outside.
     Candidates,
     /// Level 2: every point that is evaluated.
     AllPoints,
@@ -55,7 +56,7 @@ impl Domain {
 
     /// Returns the number of parameters.
     #[must_use]
-    pub fn parameters(&self) -> usize {
+    pub fn parameter_count(&self) -> usize {
         self.lower.len()
     }
 
@@ -83,7 +84,7 @@ impl Domain {
     pub fn draw(&self, parameter: usize, source: &mut Source) -> f64 {
         let (low, high) = self.bounds(parameter);
         if self.integer {
-            // Number of whole numbers between the bounds, which is exact below 2^53.
+            // The number of whole numbers between the bounds is exact below 2^53.
             let count = high - low + 1.0;
             return (low + (source.uniform() * count).floor()).min(high);
         }
@@ -93,7 +94,7 @@ impl Domain {
     /// Draws a point that is uniform in the box.
     pub fn point(&self, source: &mut Source) -> Vec<f64> {
         let draw = |parameter| self.draw(parameter, source);
-        (0..self.parameters()).map(draw).collect()
+        (0..self.parameter_count()).map(draw).collect()
     }
 
     /// Returns the value, rounded to a whole number if parameters are whole numbers.

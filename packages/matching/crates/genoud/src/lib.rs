@@ -1,7 +1,9 @@
 //! Genetic optimisation using derivatives (Mebane & Sekhon 2011, JSS 42(11)).
 //!
 //! The search asks the caller for the values of points. A candidate is a point with its values.
-//! `Philox` and `Tausworthe` generate random numbers, and a `Source` draws from one of them.
+//! Operators make the points of the next generation from candidates. The caller may also polish
+//! points: move each to a local optimum near it. `Philox` and `Tausworthe` are two generators of
+//! random numbers, and a `Source` draws from one of them.
 
 mod candidate;
 mod domain;

@@ -1,5 +1,6 @@
 //! The operators 2 to 9 of Mebane & Sekhon (2011), table 1, make new points (children) from
-//! candidates (parents).
+//! candidates (parents). A mutation changes one parent; a crossover combines several. A child is
+//! admissible if it is finite and, unless only random points are bounded, inside the bounds.
 //!
 //! Where the table and R's package differ, this module follows the table;
 //! docs/evidence/r-packages.md lists the differences.
@@ -11,8 +12,10 @@ use crate::random::Source;
 
 /// Largest number of attempts to draw different parents, a changed child or an admissible child.
 const MAX_TRIES: usize = 1000;
-/// Weight of a parent's own value in its child, after the cut of operator 6.
+/// Weight of the own value of a parent in its child by operator 6.
 const OWN_WEIGHT: f64 = 0.1;
+/// Largest number of times that operator 9 halves the share of the polished point.
+const MAX_HALVINGS: usize = 20;
 
 /// Makes children from the population by the operators.
 pub struct Breeder<'a> {
@@ -27,7 +30,7 @@ pub struct Breeder<'a> {
 
 impl Breeder<'_> {
     /// Draws the rank of a parent: the best with probability 1/2, the next with 1/4, and so on.
-    pub fn select(&mut self) -> usize {
+    pub fn draw_parent(&mut self) -> usize {
         self.source.geometric_rank(self.population.len())
     }
 
@@ -36,11 +39,11 @@ impl Breeder<'_> {
     }
 
     /// Draws the ranks of two parents, the better first; their points differ if possible.
-    fn pair(&mut self) -> (usize, usize) {
-        let first = self.select();
+    fn draw_pair(&mut self) -> (usize, usize) {
+        let first = self.draw_parent();
         let mut second = first;
         for _ in 0..MAX_TRIES {
-            second = self.select();
+            second = self.draw_parent();
             if self.point(first) != self.point(second) {
                 break;
             }
@@ -50,7 +53,7 @@ impl Breeder<'_> {
 
     /// Copies a parent, and mutates the copy until it differs from the parent.
     fn mutated_parent(&mut self, mutate: impl Fn(&mut Self, &mut [f64])) -> Vec<f64> {
-        let parent = self.select();
+        let parent = self.draw_parent();
         let mut child = self.point(parent).to_vec();
         for _ in 0..MAX_TRIES {
             mutate(self, &mut child);
@@ -96,15 +99,15 @@ impl Breeder<'_> {
 
     /// Operator 5: a convex combination of as many parents as parameters, but at least two.
     pub fn polytope_crossover(&mut self) -> Vec<f64> {
-        let parent_count = self.domain.parameters().max(2);
-        let (first, second) = self.pair();
+        let parent_count = self.domain.parameter_count().max(2);
+        let (first, second) = self.draw_pair();
         let mut ranks = vec![first, second];
         while ranks.len() < parent_count {
-            ranks.push(self.select());
+            ranks.push(self.draw_parent());
         }
         let shares: Vec<f64> = ranks.iter().map(|_| self.source.uniform()).collect();
         let total: f64 = shares.iter().sum();
-        let mut child = vec![0.0; self.domain.parameters()];
+        let mut child = vec![0.0; self.domain.parameter_count()];
         for (rank, share) in ranks.into_iter().zip(shares) {
             for (value, &parent) in child.iter_mut().zip(self.point(rank)) {
                 *value += share / total * parent;
@@ -113,11 +116,12 @@ impl Breeder<'_> {
         self.admissible_or_parent(child, first)
     }
 
-    /// Operator 6 mixes two parents with the weights 0.1 and 0.9, after a random cut.
+    /// Operator 6: two children average both parents with the weights 0.1 and 0.9, but only in the
+    /// parameters after a random cut.
     pub fn simple_crossover(&mut self) -> [Vec<f64>; 2] {
-        let (first, second) = self.pair();
-        let parameters = self.domain.parameters();
-        // If all parameters were mixed, the children would only be the exchanged parents.
+        let (first, second) = self.draw_pair();
+        let parameters = self.domain.parameter_count();
+        // Without a cut, the children would nearly be the exchanged parents.
         let cut = match parameters {
             1 => 0,
             _ => 1 + self.source.index(parameters - 1),
@@ -135,7 +139,7 @@ impl Breeder<'_> {
     /// Operator 8: the child lies beyond the better of two parents, on the line from the worse
     /// parent. If no admissible point is found, the child is the better parent.
     pub fn heuristic_crossover(&mut self) -> Vec<f64> {
-        let (better, worse) = self.pair();
+        let (better, worse) = self.draw_pair();
         for _ in 0..MAX_TRIES {
             let share = self.source.uniform();
             let parameters = self.point(better).iter().zip(self.point(worse));
@@ -157,9 +161,8 @@ impl Breeder<'_> {
         polished: &[f64],
         mix: Option<f64>,
     ) -> Vec<f64> {
-        const HALVINGS: usize = 20;
         let mut share = mix.unwrap_or_else(|| self.source.uniform());
-        for _ in 0..HALVINGS {
+        for _ in 0..MAX_HALVINGS {
             let parameters = start.iter().zip(polished);
             let child: Vec<f64> = parameters
                 .map(|(&from, &to)| share * to + (1.0 - share) * from)
@@ -190,13 +193,13 @@ impl Breeder<'_> {
         }
     }
 
-    /// Whether the child is finite, and inside the bounds if the boundary level demands this.
+    /// Whether the child is admissible.
     fn is_admissible(&self, child: &[f64]) -> bool {
         child.iter().all(|value| value.is_finite())
             && (self.boundary == Boundary::RandomPoints || self.domain.contains(child))
     }
 
-    /// Rounds and returns the child. If the rounded child is not admissible, returns the parent.
+    /// Returns the rounded child if it is admissible, else the parent.
     fn admissible_or_parent(&self, mut child: Vec<f64>, parent: usize) -> Vec<f64> {
         for value in &mut child {
             *value = self.domain.rounded(*value);
@@ -209,7 +212,7 @@ impl Breeder<'_> {
     }
 }
 
-/// The exponent of the reach (B in the paper).
+/// The exponent of the reach, which the paper calls B.
 const MUTATION_EXPONENT: i32 = 6;
 /// Smallest reach. With a reach of 0, the last generation would copy its parents.
 const MIN_REACH: f64 = 1e-5;

@@ -21,7 +21,7 @@ fn children_in_box(
     population: &[Candidate],
     operator: impl FnMut(&mut Breeder<'_>) -> Vec<f64>,
 ) -> Vec<Vec<f64>> {
-    let domain = unit(population[0].point.len());
+    let domain = cube(population[0].point.len());
     children(population, &domain, Boundary::Candidates, operator)
 }
 
@@ -43,7 +43,9 @@ fn children(
     (0..DRAWS).map(|_| operator(&mut breeder)).collect()
 }
 
-fn unit(parameters: usize) -> Domain {
+/// Makes the domain from 0 to 1 in each parameter.
+/// Makes the domain from 0 to 1 in each parameter.
+fn cube(parameters: usize) -> Domain {
     Domain::new(vec![0.0; parameters], vec![1.0; parameters], false).unwrap()
 }
 
@@ -154,7 +156,7 @@ fn heuristic_crossover_returns_the_better_parent_if_no_child_is_inside() {
     let population = candidates(&[&[1.0], &[0.4]]);
     let all = children_in_box(&population, |breeder| breeder.heuristic_crossover());
     assert!(all.iter().all(|child| child[0] == 1.0));
-    let anywhere = children(&population, &unit(1), Boundary::RandomPoints, |breeder| {
+    let anywhere = children(&population, &cube(1), Boundary::RandomPoints, |breeder| {
         breeder.heuristic_crossover()
     });
     assert!(anywhere.iter().all(|child| child[0] > 1.0));

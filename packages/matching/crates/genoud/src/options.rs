@@ -14,7 +14,7 @@ pub enum Direction {
     Maximize,
 }
 
-/// The settings of a search; the names are those of Mebane & Sekhon (2011), section 3.
+/// The settings of a search, with the names of Mebane & Sekhon (2011), section 3.
 #[derive(Clone, Debug)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -41,13 +41,13 @@ pub struct Options {
     pub starting_values: Vec<Vec<f64>>,
     /// Weights of the operators 1 to 9.
     pub operators: [f64; 9],
-    /// Share of the polished point in a local-minimum crossover; `None` for a random share.
+    /// Share of the polished point in a child of operator 9; `None` for a random share.
     pub mix: Option<f64>,
     /// Whether a local optimiser polishes the best candidate of each generation.
     pub polish: bool,
     /// Number of generations before the first polishing.
     pub burn_in: usize,
-    /// Whether only generations with a small gradient count towards `wait_generations`.
+    /// Whether a generation counts towards `wait_generations` only if its gradient is small.
     pub gradient_check: bool,
     /// Whether values are remembered, so that no point is evaluated twice.
     pub memory: bool,
@@ -109,11 +109,11 @@ impl Options {
             )));
         }
         for (row, point) in self.starting_values.iter().enumerate() {
-            if point.len() != self.domain.parameters() {
+            if point.len() != self.domain.parameter_count() {
                 return Err(SearchError(format!(
                     "starting value {row} has {} parameters, not {}",
                     point.len(),
-                    self.domain.parameters()
+                    self.domain.parameter_count()
                 )));
             }
             if !self.domain.contains(point) {
@@ -131,7 +131,7 @@ impl Options {
 pub struct OperatorCounts {
     /// Numbers for the operators 1 to 9. Operator 1, cloning, fills the rest of the generation.
     pub by_operator: [usize; 9],
-    /// Number of candidates of a generation, increased if the operators need it.
+    /// Number of candidates of a generation, which is larger if the operators need it.
     pub population: usize,
 }
 

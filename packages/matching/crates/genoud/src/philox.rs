@@ -1,4 +1,4 @@
-//! Philox4x32-10, a counter-based generator.
+//! The random number generator Philox4x32-10, which encrypts a counter.
 //!
 //! Salmon, Moraes, Dror & Shaw (2011), "Parallel random numbers: as easy as 1, 2, 3", SC '11,
 //! section 3.3: ten rounds of two 32-bit multiplications on a 128-bit counter under a 64-bit key.

@@ -1,4 +1,4 @@
-//! The random numbers of a search.
+//! The random numbers of a search: one source, which draws from one of two generators.
 
 use crate::philox::Philox;
 use crate::tausworthe::Tausworthe;
@@ -6,9 +6,9 @@ use crate::tausworthe::Tausworthe;
 /// The random number generator to use.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Generator {
-    /// Philox4x32-10, counter-based.
+    /// Philox4x32-10, which encrypts a counter.
     Philox,
-    /// Tausworthe-Lewis-Payne, k = 1279, q = 216.
+    /// Tausworthe-Lewis-Payne, which shifts a register of 1,279 words.
     Tausworthe,
 }
 
@@ -56,10 +56,11 @@ impl Source {
     #[allow(clippy::cast_possible_truncation)]
     pub fn below(&mut self, count: u64) -> u64 {
         assert!(count > 0, "there is nothing to draw from");
-        let biased_draws = count.wrapping_neg() % count;
+        // 2^64 mod `count`. Without this limit, some numbers would be drawn more often than others.
+        let rejected_below = count.wrapping_neg() % count;
         loop {
             let product = u128::from(self.bits()) * u128::from(count);
-            if product as u64 >= biased_draws {
+            if product as u64 >= rejected_below {
                 return (product >> 64) as u64;
             }
         }
@@ -76,7 +77,7 @@ impl Source {
         self.bits() >> 63 == 1
     }
 
-    /// Draws an index r below `length` with probability 2^-(r + 1); the last gets the rest.
+    /// Draws an index r below `length` with probability 2^-(r + 1); the last index gets the rest.
     pub fn geometric_rank(&mut self, length: usize) -> usize {
         let zeros = self.bits().leading_zeros() as usize;
         zeros.min(length - 1)

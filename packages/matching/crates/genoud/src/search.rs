@@ -1,6 +1,9 @@
-//! The search: its steps, the memory of evaluated points, and the rule that ends it.
+//! The search (Mebane & Sekhon 2011, section 3): its steps, the memory of evaluated points, and the
+//! rule that ends the search.
 //!
-//! Mebane & Sekhon 2011, section 3.
+//! A generation: evaluate the children, sort the population, polish the best candidate, compare it
+//! with the best of earlier generations (the peak), and decide whether to end. Then breed: make the
+//! children of the next generation. The caller evaluates and polishes, so a step returns to it.
 
 use std::collections::{HashMap, HashSet};
 
@@ -168,7 +171,7 @@ impl Search {
         let Step::Polish(starts) = &self.pending else {
             return Err(SearchError("the next step needs no polished points".into()));
         };
-        let parameters = self.options.domain.parameters();
+        let parameters = self.options.domain.parameter_count();
         let fits = |candidate: &Candidate| {
             candidate.point.len() == parameters && Some(candidate.values.len()) == self.criteria
         };
@@ -190,7 +193,7 @@ impl Search {
         Ok(())
     }
 
-    /// Takes whether every component of the requested gradient is small.
+    /// Takes the answer whether every component of the requested gradient is small.
     ///
     /// # Errors
     /// No gradient was requested.
@@ -355,7 +358,7 @@ impl Search {
         self.phase = Phase::Sorted;
     }
 
-    /// Whether to polish the best candidate: after the burn-in, if polishing has not failed there.
+    /// Whether to polish the best candidate: after the burn-in, unless polishing it was in vain.
     fn polish_is_due(&self) -> bool {
         self.options.polish
             && self.generation > self.options.burn_in
@@ -401,7 +404,7 @@ impl Search {
         let children = children(&mut breeder, &counts);
         let starts: Vec<Vec<f64>> = (0..counts.by_operator[LOCAL_MINIMUM])
             .map(|_| {
-                let rank = breeder.select();
+                let rank = breeder.draw_parent();
                 breeder.population[rank].point.clone()
             })
             .collect();
@@ -432,15 +435,15 @@ impl Search {
     }
 }
 
-/// The values of evaluated points. 0 and -0 are the same parameter.
+/// The values of evaluated points.
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
     known: HashMap<Box<[u64]>, Box<[f64]>>,
 }
 
-/// Returns the hash table key of a point; equal points have equal keys.
+/// Returns the key of a point in the memory; equal points have equal keys.
 pub fn key(point: &[f64]) -> Box<[u64]> {
-    // Adding 0 turns -0 into 0.
+    // Adding 0 turns -0 into 0, which is the same parameter.
     point.iter().map(|value| (value + 0.0).to_bits()).collect()
 }
 
@@ -457,7 +460,7 @@ impl Memory {
 /// Why a search ended.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Stop {
-    /// The best did not improve for the given number of generations.
+    /// The best values did not improve for more than `wait_generations` generations.
     NoImprovement,
     /// The search reached the limit of its generations.
     GenerationLimit,
@@ -468,15 +471,16 @@ pub enum Stop {
 pub struct StopRule {
     /// The current limit of generations. A soft limit doubles when the search reaches it.
     pub generation_limit: usize,
-    /// The last generation that improved by more than the tolerance.
+    /// The peak: the last generation that improved by more than the tolerance.
     pub peak_generation: usize,
     has_hard_limit: bool,
     wait_generations: usize,
     tolerance: f64,
     direction: Direction,
     peak_values: Vec<f64>,
+    /// Number of generations since the peak.
     unimproved_generations: usize,
-    /// Number of these generations that had a small gradient, or whose gradient was not checked.
+    /// Number of generations since the peak that had a small gradient, or no checked gradient.
     waited_generations: usize,
 }
 

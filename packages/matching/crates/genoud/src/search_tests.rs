@@ -152,6 +152,7 @@ fn generations_count_as_waiting_only_if_the_gradient_is_small() {
             starting_values: vec![vec![1.0, 1.0]],
             ..options()
         };
+        // Equal values never improve, and the gradient is large far from the origin.
         run(Search::new(options).unwrap(), |_| 1.0).generation()
     };
     assert_eq!(generations(false), 3);
@@ -175,6 +176,7 @@ fn the_local_minimum_crossover_polishes_its_parents() {
         ..options()
     };
     let search = run(Search::new(options).unwrap(), bowl);
+    // Halving a point quarters its value.
     let [before, after] = [0, 1].map(|index| bowl(&search.history()[index].best.point));
     assert!((after - before / 4.0).abs() < 1e-15);
 }

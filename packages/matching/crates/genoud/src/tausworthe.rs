@@ -65,27 +65,27 @@ impl Tausworthe {
 /// The sequence of bits from which the words are made.
 struct Bits {
     /// The last 1,279 bits.
-    last: Vec<bool>,
+    register: Vec<bool>,
     /// Index of the oldest bit, which the next bit replaces.
     position: usize,
-    /// Index of the bit that is `TAP` places before the next bit.
+    /// Index of the bit `TAP` places before the next bit.
     tap: usize,
 }
 
 impl Bits {
-    fn new(mut last: Vec<bool>) -> Self {
-        // A state of zeros would never change.
-        last[0] |= !last.contains(&true);
+    fn new(mut register: Vec<bool>) -> Self {
+        // A register of zeros would never change.
+        register[0] |= !register.contains(&true);
         Self {
-            last,
+            register,
             position: 0,
             tap: DEGREE - TAP,
         }
     }
 
     fn next(&mut self) -> bool {
-        let bit = self.last[self.position] ^ self.last[self.tap];
-        self.last[self.position] = bit;
+        let bit = self.register[self.position] ^ self.register[self.tap];
+        self.register[self.position] = bit;
         for index in [&mut self.position, &mut self.tap] {
             *index = if *index + 1 == DEGREE { 0 } else { *index + 1 };
         }

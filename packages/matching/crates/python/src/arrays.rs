@@ -17,10 +17,12 @@ pub fn indices(array: &PyReadonlyArray1<'_, i64>) -> PyResult<Vec<usize>> {
     indices.map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
+/// Makes a Python array of numbers.
 pub fn array(py: Python<'_>, values: Vec<f64>) -> Py<PyArray1<f64>> {
     PyArray1::from_vec(py, values).unbind()
 }
 
+/// Makes a Python array of row numbers.
 #[allow(clippy::cast_possible_wrap)] // There are fewer than 2^32 rows.
 pub fn row_numbers(py: Python<'_>, rows: Vec<usize>) -> Py<PyArray1<i64>> {
     PyArray1::from_vec(py, rows.into_iter().map(|row| row as i64).collect()).unbind()

@@ -85,16 +85,16 @@ pub fn kolmogorov_p_value(x: f64, as_in_r: bool) -> f64 {
     kolmogorov::asymptotic(x, as_in_r)
 }
 
-/// Returns P(distance >= reach / (treated * control)) of two samples. `ends` has the end of each
-/// group of ties among the sorted values of both samples.
+/// Returns P(distance >= reach / (treated * control)) of two samples of these sizes. `ends` has the
+/// index behind each group of ties among the sorted values of both samples.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)] // Python passes a list, which is copied.
 pub fn smirnov_p_value(reach: u64, treated: usize, control: usize, ends: Vec<usize>) -> f64 {
     kolmogorov::exact(reach, treated, control, &ends)
 }
 
-/// Reads the name of a loss of p-values, or the names of two summaries of distances. The first is
-/// within a column, the second across the columns.
+/// Reads the measure of balance: the name of a loss of p-values, or the names of two summaries of
+/// distances, the first within a column and the second across the columns.
 fn measure(value: &Bound<'_, PyAny>) -> PyResult<Measure> {
     if let Ok((within, across)) = value.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>() {
         let summaries = [

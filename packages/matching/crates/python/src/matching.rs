@@ -52,7 +52,7 @@ impl MatchOptions<'_> {
     }
 }
 
-/// Matched pairs: rows of the units, rows of their matches and weights; also rows of dropped units.
+/// Matched pairs: rows of units (`query`), of their matches (`matched`) and of `dropped` units.
 #[pyclass(module = "equipoise_matching._native", frozen, get_all)]
 pub struct Pairs {
     query: Py<PyArray1<i64>>,

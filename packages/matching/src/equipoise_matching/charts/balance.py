@@ -1,4 +1,7 @@
-"""Draw charts of covariate balance: before and after matching, and during a genetic search."""
+"""Draw charts of covariate balance: before and after matching, and during a genetic search.
+
+``sdiff`` is a standardized difference: a difference of means in percent of a standard deviation.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +67,9 @@ POSITION_BEFORE = -1
 
 _SIDES = ("before matching", "after matching")
 _GROUPS = ("treated", "controls")
-"""Names of both sides of matching and of both groups, as the legends show them."""
+"""Names, in legends, of both sides of matching and of both groups."""
+_SIDE_COLORS = (1, 0)
+"""Index in the theme of the colour and the shape of each side."""
 
 Floats = NDArray[np.float64]
 Points = Sequence[tuple[float, float]]
@@ -72,7 +77,9 @@ Points = Sequence[tuple[float, float]]
 
 
 def _color_and_shape(sides: Sequence[object]) -> tuple[alt.Color, alt.Shape]:
-    return color_and_shape("side", _SIDES[: len(sides)], (1, 0)[: len(sides)], top_legend())
+    """Return the encoding of the first sides of matching, as many as ``sides``."""
+    count = len(sides)
+    return color_and_shape("side", _SIDES[:count], _SIDE_COLORS[:count], top_legend())
 
 
 def love_plot(
@@ -135,13 +142,13 @@ class Share(Struct, frozen=True):
 
     def describe(self) -> str:
         """Return a sentence with the percentages."""
-        text = (
-            f"{self.label}: {self.before[1]:.1f} % of the treated and {self.before[0]:.1f} % of "
-            "the controls before"
-        )
+        control, treated = self.before
+        shares_before = f"{treated:.1f} % of the treated and {control:.1f} % of the controls before"
+        text = f"{self.label}: {shares_before}"
         if self.after is None:
             return text
-        return f"{text}, {self.after[1]:.1f} % and {self.after[0]:.1f} % after"
+        control, treated = self.after
+        return f"{text}, {treated:.1f} % and {control:.1f} % after"
 
 
 def shares(rows: Sequence[Share]) -> alt.LayerChart:
@@ -235,14 +242,14 @@ def qq_plot(
     )
 
 
-class Values(Struct, frozen=True):
+class WeightedValues(Struct, frozen=True):
     """Values with their weights; ``None`` for equal weights."""
 
     values: Floats
     weights: Floats | None
 
 
-Groups = tuple[Values, Values]
+Groups = tuple[WeightedValues, WeightedValues]
 """Values of one covariate among the treated and among the controls."""
 
 

@@ -1,7 +1,8 @@
 """Evaluate a population of candidates in this process, in a pool or on a Dask cluster.
 
 The answer does not depend on the size of the batches or the number of workers. Workers receive the
-data once. If a worker is lost, another worker repeats the batch.
+data once. If a worker is lost, another worker repeats the batch. A transport sends batches to one
+kind of executor, and receives their values.
 """
 
 from __future__ import annotations
@@ -26,17 +27,17 @@ import numpy as np
 
 from equipoise_matching.genetic.worker import (
     SAME_LENGTH_HINT,
-    Evaluate,
     EvaluationFailed,
+    Evaluator,
     Failure,
     Floats,
     Payload,
     UnknownPayload,
-    batch_share,
+    candidates_per_batch,
     evaluate_checked,
     evaluate_payload,
     pickle_evaluator,
-    point_code,
+    point_as_code,
 )
 from equipoise_matching.shared.errors import UnusableInput
 
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
 MAX_FAILURES = 3
-"""Number of failures with the same candidates after which a search ends."""
+"""Number of lost workers, for the same candidates, after which a search ends."""
 WORKER_TIMEOUT_S = 30.0
 """Seconds to wait for the first worker of a cluster."""
 
@@ -53,7 +54,7 @@ class BatchEvaluator(AbstractContextManager["BatchEvaluator"]):
     """Function of candidates (candidates, n) that returns values (candidates, criteria).
 
     Use it in a ``with`` block, because it may own a pool or data on a cluster.
-    ``evaluations`` counts the candidates.
+    ``evaluations`` is the number of candidates so far.
 
     Raise `UnusableInput` if ``executor`` is not an executor, the function cannot be sent to
     other processes, or the cluster has no worker.
@@ -72,11 +73,11 @@ class BatchEvaluator(AbstractContextManager["BatchEvaluator"]):
     """
 
     def __init__(
-        self, evaluate: Evaluate, executor: Any = None, *, batch_size: int | None = None
+        self, evaluate: Evaluator, executor: Any = None, *, batch_size: int | None = None
     ) -> None:
         if batch_size is not None and batch_size < 1:
             raise UnusableInput(f"batch_size is {batch_size}", hint="give 1 or more")
-        self._transport = _transport(evaluate, executor)
+        self._transport = _transport_to(executor, evaluate)
         self._batch_size = batch_size
         self.evaluations = 0
 
@@ -94,8 +95,8 @@ class BatchEvaluator(AbstractContextManager["BatchEvaluator"]):
                 raise outcome.error
             if values and outcome.shape[1] != values[0].shape[1]:
                 raise EvaluationFailed(
-                    f"the function returned {outcome.shape[1]} values at {point_code(batch[0])} "
-                    f"but {values[0].shape[1]} at {point_code(batches[0][0])}",
+                    f"the function returned {outcome.shape[1]} values at {point_as_code(batch[0])} "
+                    f"but {values[0].shape[1]} at {point_as_code(batches[0][0])}",
                     SAME_LENGTH_HINT,
                 )
             values.append(outcome)
@@ -106,26 +107,28 @@ class BatchEvaluator(AbstractContextManager["BatchEvaluator"]):
         self._transport.close()
 
 
-def _transport(evaluate: Evaluate, executor: Any) -> Local | Cluster | Pool:
-    """Return the object that sends batches to the executor and receives their values."""
+def _transport_to(
+    executor: Any, evaluate: Evaluator
+) -> LocalTransport | ClusterTransport | PoolTransport:
+    """Return the transport to an executor."""
     if executor is None or isinstance(executor, ThreadPoolExecutor):
-        return Local(evaluate, executor)
+        return LocalTransport(evaluate, executor)
     # A client exists only if the caller has imported distributed, so no import is needed here.
     distributed = sys.modules.get("distributed")
     if distributed is not None and isinstance(executor, distributed.Client):
-        return Cluster(pickle_evaluator(evaluate), executor)
+        return ClusterTransport(pickle_evaluator(evaluate), executor)
     if not callable(getattr(executor, "submit", None)):
         raise UnusableInput(
             f"executor is {type(executor).__name__}, which has no submit",
             hint="give an executor of concurrent.futures or a dask.distributed Client",
         )
-    return Pool(pickle_evaluator(evaluate), executor)
+    return PoolTransport(pickle_evaluator(evaluate), executor)
 
 
-class Local:
+class LocalTransport:
     """Evaluation in this process, in one batch or in a pool of threads, without pickling."""
 
-    def __init__(self, evaluate: Evaluate, executor: ThreadPoolExecutor | None) -> None:
+    def __init__(self, evaluate: Evaluator, executor: ThreadPoolExecutor | None) -> None:
         self._evaluate = partial(evaluate_checked, evaluate)
         self._executor = executor
 
@@ -133,7 +136,7 @@ class Local:
         """Return the number of candidates in a batch: all, or a share for each thread."""
         if self._executor is None:
             return candidates
-        return batch_share(candidates, worker_count(self._executor))
+        return candidates_per_batch(candidates, worker_count(self._executor))
 
     def outcomes(self, batches: Sequence[Floats]) -> list[Floats | Failure]:
         """Return the values of each batch."""
@@ -145,22 +148,23 @@ class Local:
         """Do nothing, because this object owns no pool and no data."""
 
 
-class Pool:
+class PoolTransport:
     """Evaluation by an executor with ``submit``, whose workers may be other processes.
 
     Such an executor cannot send data to each of its workers. So the first batches carry the
-    evaluator, as many as there are workers. Later batches carry a reference to the evaluator. If a
-    worker lacks the evaluator, its batch is sent again with the evaluator.
+    evaluator, as many as there are workers. Later batches carry a reference to it. If a worker
+    lacks the evaluator, the batch is sent to the pool again, with the evaluator.
     """
 
     def __init__(self, payload: Payload, executor: Any) -> None:
         self._payload = payload
         self._callers_executor = self._executor = executor
+        # Number of batches that still carry the evaluator.
         self._payloads_to_send = worker_count(executor)
 
     def batch_size(self, candidates: int) -> int:
         """Return the number of candidates in a batch, by the number of workers."""
-        return batch_share(candidates, worker_count(self._executor))
+        return candidates_per_batch(candidates, worker_count(self._executor))
 
     def outcomes(self, batches: Sequence[Floats]) -> list[Floats | Failure]:
         """Return the values of each batch; after a failure, a new pool runs the lost batches."""
@@ -190,7 +194,7 @@ class Pool:
         try:
             for index, batch in enumerate(batches):
                 if index not in finished:
-                    payload = self._payload_to_send(is_missing=index in without_evaluator)
+                    payload = self._payload_to_send(index in without_evaluator)
                     futures[index] = self._executor.submit(evaluate_payload, payload, batch)
             for index, future in futures.items():
                 outcome = future.result()
@@ -202,8 +206,8 @@ class Pool:
             for future in futures.values():
                 future.cancel()
 
-    def _payload_to_send(self, is_missing: bool) -> Payload:
-        if not is_missing:
+    def _payload_to_send(self, worker_lacked_evaluator: bool) -> Payload:
+        if not worker_lacked_evaluator:
             if self._payloads_to_send == 0:
                 return replace(self._payload, data=None)
             self._payloads_to_send -= 1
@@ -234,10 +238,10 @@ class Pool:
 
 
 class DaskClient:
-    """The workers of a Dask client, which the caller owns; errors name the cluster."""
+    """The workers of a Dask client that the caller owns; errors name the address of the cluster."""
 
     lost_work = "the search"
-    """Work that the user must start again, for the hint if the scheduler is lost."""
+    """Name, in a hint, of the work to start again if the scheduler is lost."""
 
     def __init__(self, client: Client) -> None:
         self._client: Any = client  # Dask types half of its methods.
@@ -281,11 +285,11 @@ class DaskClient:
     def _unusable_worker(self, problem: str) -> UnusableInput:
         return UnusableInput(
             f"a worker of the cluster at {self._address} {problem}",
-            hint="install the packages of this process on every worker, in the same versions",
+            hint="install on every worker the same versions of equipoise-matching and its packages",
         )
 
 
-class Cluster(DaskClient):
+class ClusterTransport(DaskClient):
     """Evaluation by the workers of a connected client.
 
     All workers receive the evaluator once. A later worker gets the evaluator from another worker.
@@ -303,7 +307,7 @@ class Cluster(DaskClient):
 
     def batch_size(self, candidates: int) -> int:
         """Return the number of candidates in a batch, by the number of threads of all workers."""
-        return batch_share(candidates, max(1, sum(self.threads_by_worker().values())))
+        return candidates_per_batch(candidates, max(1, sum(self.threads_by_worker().values())))
 
     def outcomes(self, batches: Sequence[Floats]) -> list[Floats | Failure]:
         """Return the values of each batch; batches of lost workers run again."""

@@ -1,7 +1,9 @@
 """Optimise a function by a genetic search that uses derivatives.
 
-The method is by Mebane & Sekhon (2011, JSS 42(11)). The names ``fn``, ``nvars`` and ``par`` are
-R's. More: docs/methods/genetic-matching.md.
+The method is by Mebane & Sekhon (2011, JSS 42(11)); docs/methods/genetic-matching.md explains it.
+A candidate is a vector of parameters. In each generation, nine operators make new candidates from
+good ones. BFGS, a local optimiser, polishes the best of them. R has the names ``fn`` (function),
+``nvars`` (number of variables) and ``par`` (parameters).
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from equipoise_matching.genetic.options import (
 )
 from equipoise_matching.genetic.polish import Polisher
 from equipoise_matching.genetic.search import Generation, history_rows, search
-from equipoise_matching.genetic.worker import Floats, FunctionRows
+from equipoise_matching.genetic.worker import Floats, FunctionEvaluator
 from equipoise_matching.shared import html
 from equipoise_matching.shared.errors import UnusableInput
 from equipoise_matching.shared.pictures import require_figures
@@ -87,41 +89,44 @@ def genoud(
         Whether larger values are better.
     population, generations
         Number of candidates in a generation, and largest number of generations. The population may
-        grow a little, because some operators make two candidates.
+        grow a little, because some operators make two candidates at a time.
     wait_generations
         The search ends after more than this number of generations without improvement.
     hard_generation_limit
-        If false, the limit doubles whenever the search improved within ``wait_generations``.
+        If false, the limit doubles when it is reached, if the search improved within
+        ``wait_generations``.
     bounds
         Shape (nvars, 2), lower and upper bounds; by default -10 and 10.
     boundary_enforcement
-        0: the bounds limit random points only. 1: every candidate is inside, but BFGS may leave
-        the bounds. 2: no point outside is evaluated.
+        0: the bounds limit only random points. 1: the bounds limit every candidate, but BFGS may
+        evaluate points outside. 2: no point outside is evaluated.
     starting_values
         Shape (nvars,) or (rows, nvars): points of the first generation, inside the bounds.
     integer
         Whether all parameters are integers.
     lexical
-        Whether ``fn`` returns several values, compared in order; an integer is their number.
+        Whether ``fn`` returns several values, of which the first that differs decides. An integer
+        is the number of values.
     gradient
-        Function that returns the gradient at a point, shape (nvars,); ``None`` for differences.
+        Function that returns the gradient at a point, shape (nvars,). With ``None``, gradients are
+        computed from differences of ``fn``.
     gradient_check
         If true, a generation without improvement counts towards ``wait_generations`` only if no
         component of the gradient exceeds ``solution_tolerance``.
     bfgs, burn_in
-        Whether BFGS polishes the best candidates (never with ``integer`` or ``lexical``). Number of
-        generations before the first polishing.
+        Whether BFGS polishes the best candidates (never with ``integer`` or ``lexical``), and the
+        number of generations before the first polishing.
     operators
-        Nine weights P1 to P9; by default, the first eight are equal and the ninth is 0.
-        P1 keeps the best (cloning). P2 draws one parameter between its bounds (uniform mutation).
-        P3 sets one parameter to a bound. P4 moves one parameter towards a bound, by a random part
-        of the way; the part shrinks over the generations. P7 moves every parameter in this way. P5
-        averages several parents with random weights (polytope crossover). P6 averages two parents
-        with the weights 0.1 and 0.9, from a random parameter on (simple crossover). P8 goes beyond
-        the better of two parents, on the line from the worse parent (heuristic crossover). P9 takes
-        a point between a parent and its polished point (local-minimum crossover).
+        Nine weights P1 to P9, which divide a generation among the operators 1 to 9. By default, the
+        first eight are equal and the ninth is 0. P1 keeps good candidates (cloning). P2 draws one
+        parameter between its bounds. P3 sets one parameter to a bound. P4 moves one parameter a
+        random part of the way to a bound; this part shrinks over the generations. P5 averages
+        several parents with random weights. P6 averages the last parameters of two parents with the
+        weights 0.1 and 0.9. P7 moves every parameter as P4 does. P8 goes beyond the better of two
+        parents, on the line from the worse parent. P9 takes a point between a parent and its
+        polished point.
     p9mix
-        Weight of the polished point in operator 9; ``None`` to draw it each time.
+        Weight of the polished point in operator 9; ``None`` to draw a weight for each candidate.
     solution_tolerance
         Smallest improvement that counts.
     memory
@@ -130,7 +135,7 @@ def genoud(
         Whether ``fn`` takes many points at once, shape (batch, nvars), and returns values of shape
         (batch,) or (batch, criteria).
     generator
-        Random number generator: Philox4x32-10, or Tausworthe-Lewis-Payne ("tlp").
+        Random number generator: "philox" (Philox4x32-10) or "tlp" (Tausworthe-Lewis-Payne).
     seed
         0 to 2^64 - 1; ``None`` to draw a seed, which is in the result.
     executor
@@ -160,8 +165,8 @@ def genoud(
         seed=secrets.randbits(64) if seed is None else seed,
     )
     needs_polisher = options.polish or options.gradient_check or (has_operator_9 and is_smooth)
-    rows = FunctionRows(fn, vectorized=vectorized, criteria=criteria)
-    with BatchEvaluator(rows, executor) as evaluate:
+    evaluator = FunctionEvaluator(fn, vectorized=vectorized, criteria=criteria)
+    with BatchEvaluator(evaluator, executor) as evaluate:
         polisher = Polisher(options, evaluate, gradient) if needs_polisher else None
         result = search(
             options,
@@ -173,8 +178,8 @@ def genoud(
         )
         return GenoudResult(
             value=float(result.value[0]) if lexical is False else result.value,
-            par=result.par,
-            gradient=None if polisher is None else polisher.gradient(result.par),
+            par=result.parameters,
+            gradient=None if polisher is None else polisher.gradient(result.parameters),
             generations=result.generations,
             peak_generation=result.peak_generation,
             population=result.population,
@@ -199,9 +204,9 @@ class GenoudResult:
     gradient
         Shape (nvars,): the gradient at ``par``; ``None`` if the search used no gradients.
     generations
-        Number of generations after the random one.
+        Number of generations after the random generation 0.
     peak_generation
-        The last generation that improved by more than the tolerance.
+        The last generation that improved by more than ``solution_tolerance``.
     population
         Number of candidates in a generation, which may exceed the requested number.
     operators
@@ -213,7 +218,7 @@ class GenoudResult:
     seed
         Seed that reproduces the answer.
     history
-        The generations, the random one first.
+        The generations, from the random generation 0 on.
     """
 
     value: float | Floats

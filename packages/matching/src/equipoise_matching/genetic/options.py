@@ -1,4 +1,4 @@
-"""Check the options of a genetic search."""
+"""Check the options of a genetic search, as ``genoud`` describes them."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from equipoise_matching.shared.errors import UnusableInput
 DEFAULT_BOUND = 10.0
 """Default bounds of a parameter: from minus this number to this number."""
 DEFAULT_OPERATOR_WEIGHTS = (50.0, 50.0, 50.0, 50.0, 50.0, 50.0, 50.0, 50.0, 0.0)
-"""Weights of the operators P1 to P9, which make the next generation; ``genoud`` describes them."""
+"""Weights P1 to P9 of the nine operators, which make the next generation."""
 MAX_PARAMETERS = 100_000
-"""Largest number of parameters, and of values of one point."""
+"""Largest number of parameters of a candidate, and of values that the function returns."""
 MAX_GENERATIONS = 1_000_000_000
 """Largest value of the options that count generations."""
 RANGES = {
@@ -33,8 +33,8 @@ RANGES = {
 """Smallest and largest value of each integer option."""
 FLAGS = ("maximize", "hard_generation_limit", "integer", "polish", "gradient_check", "memory")
 """Names of the options that are true or false."""
-MAX_POPULATION_NUMBERS = 100_000_000
-"""Largest number of candidates times parameters: 800 MB."""
+MAX_POPULATION_CELLS = 100_000_000
+"""Largest number of candidates times parameters, which need 800 MB."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,18 +43,9 @@ class SearchOptions:
 
     Raise `UnusableInput` if an option cannot be used. The message counts parameters from 1.
 
-    Parameters
-    ----------
-    bounds
-        Shape (nvars, 2), lower and upper bounds; by default -10 and 10.
-    starting_values
-        Shape (nvars,) or (rows, nvars), inside the bounds.
-    polish, gradient_check
-        Whether BFGS polishes candidates (``bfgs`` of ``genoud``), and gradients are checked.
-    seed
-        0 to 2^64 - 1; drawn by default.
-
-    The other options are as in :func:`equipoise_matching.genetic.genoud`.
+    The options are as in :func:`equipoise_matching.genetic.genoud`; ``polish`` is ``bfgs`` there.
+    ``nvars`` and ``p9mix`` are R's names: the number of parameters, and the weight of a polished
+    point.
     """
 
     nvars: int
@@ -86,10 +77,10 @@ class SearchOptions:
         }
         checked |= {name: bool(getattr(self, name)) for name in FLAGS}
         nvars, population = checked["nvars"], checked["population"]
-        if population * nvars > MAX_POPULATION_NUMBERS:
+        if population * nvars > MAX_POPULATION_CELLS:
             raise UnusableInput(
                 f"population is {population}: too many candidates with {nvars} parameters each",
-                hint=f"give a population of at most {MAX_POPULATION_NUMBERS // nvars}",
+                hint=f"give a population of at most {MAX_POPULATION_CELLS // nvars}",
             )
         require_one_of("generator", self.generator, ("philox", "tlp"))
         require_one_of("boundary_enforcement", self.boundary_enforcement, (0, 1, 2))
@@ -124,17 +115,17 @@ class SearchOptions:
 
     @property
     def boundary(self) -> int:
-        """The option ``boundary_enforcement`` by the engine's name."""
+        """The option ``boundary_enforcement``, under the name that the engine reads."""
         return self.boundary_enforcement
 
     @property
     def mix(self) -> float | None:
-        """The option ``p9mix`` (share of the polished point in operator 9) by the engine's name."""
+        """The option ``p9mix``, under the name that the engine reads."""
         return self.p9mix
 
 
 def whole_number(name: str, value: Any, minimum: int, maximum: int) -> int:
-    """Return an integer; raise `UnusableInput` if it is not within these limits."""
+    """Return the value as an integer; raise `UnusableInput` if it is not one within the limits."""
     try:
         number = operator.index(value)
     except TypeError:

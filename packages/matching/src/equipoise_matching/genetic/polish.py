@@ -1,9 +1,11 @@
 """Polish a candidate: local optimisation by SciPy's BFGS and L-BFGS-B, and gradients.
 
-Gradients are central differences. The step of each parameter is chosen so that the rounding error
-is between 0.1 % and 10 % of the second difference (Gill, Murray, Saunders & Wright 1983, SIAM
-Journal on Scientific and Statistical Computing 4(2), algorithm FD). A difference table gives the
-rounding error (Hamming 1973, chapter 10; Gill, Murray & Wright 1981, section 8.5).
+The cost is the value that SciPy minimises: the function's value, or its negative to maximise.
+Gradients are central differences, (f(x + h) - f(x - h)) / 2h. The step h of each parameter is
+chosen so that the rounding error is between 0.1 % and 10 % of the second difference,
+f(x + h) - 2 f(x) + f(x - h) (Gill, Murray, Saunders & Wright 1983, SIAM Journal on Scientific and
+Statistical Computing 4(2), algorithm FD). A table of higher differences gives the rounding error
+(Hamming 1973, chapter 10; Gill, Murray & Wright 1981, section 8.5).
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise_matching.genetic.options import SearchOptions
-from equipoise_matching.genetic.worker import EvaluationFailed, Floats, point_code
+from equipoise_matching.genetic.worker import EvaluationFailed, Floats, point_as_code
 from equipoise_matching.shared.extras import require
 
 Function = Callable[[Floats], Floats]
@@ -30,15 +32,15 @@ TABLE_ORDER = 9
 """Order of the difference table from which the rounding error is estimated."""
 TABLE_STEP = 1e-9
 """Spacing of the difference table, relative to 1 + |x|."""
-MAX_TRIALS = 20
+MAX_STEP_TRIALS = 20
 """Largest number of steps that are tried for each parameter."""
-MIN_ERROR, MAX_ERROR = 1e-3, 1e-1
+MIN_RELATIVE_ERROR, MAX_RELATIVE_ERROR = 1e-3, 1e-1
 """Limits of the rounding error of the second difference, relative to this difference."""
 MIN_STEP = 1e-8
 """Smallest step, relative to 1 + |x|. Smaller steps suffer from the rounding of x."""
 
 MAX_ITERATIONS = 100
-"""Largest number of iterations of one polish, which is the default of R's optim."""
+"""Largest number of iterations of BFGS, the default of R's optim."""
 MAX_COST = 1e300
 """Cost in place of infinity, because SciPy's line search cannot compute with infinity."""
 GRADIENT_TOLERANCE = 0.0
@@ -64,10 +66,10 @@ class Polisher:
         self._evaluate = evaluate
         self._gradient_function = gradient_function
         self._bounds = Box(options.lower, options.upper)
-        # BFGS evaluates points inside the search box, which is wider than the bounds if allowed.
         infinity = np.full(options.nvars, np.inf)
         self._boundary = options.boundary_enforcement
-        self._search_box = self._bounds if self._boundary == 2 else Box(-infinity, infinity)
+        # BFGS may leave the bounds unless boundary enforcement is 2.
+        self._evaluation_box = self._bounds if self._boundary == 2 else Box(-infinity, infinity)
 
     def polish(self, start: Floats) -> tuple[Floats, Floats]:
         """Return the local minimum or maximum from ``start``, and its value, shape (1,).
@@ -90,7 +92,7 @@ class Polisher:
         """Minimise by SciPy. Return the best evaluated point; SciPy's own result may be worse."""
         best_point, best_value = start, float(self._costs(start[np.newaxis])[0])
         steps = self._steps_at(start)
-        box = self._search_box if method == "BFGS" else self._bounds
+        box = self._evaluation_box if method == "BFGS" else self._bounds
 
         def cost(point: Floats) -> float:
             nonlocal best_point, best_value
@@ -115,41 +117,44 @@ class Polisher:
         return best_point, np.array([self._sign * best_value])
 
     def _costs(self, points: Floats) -> Floats:
+        """Return the costs of the points, which are finite."""
         values = self._sign * self._evaluate(points)[:, 0]
         return np.where(np.isnan(values), MAX_COST, np.clip(values, -MAX_COST, MAX_COST))
 
     def _steps_at(self, point: Floats) -> Floats:
+        """Return the steps of the differences; none are needed with the caller's gradient."""
         if self._gradient_function is not None:
             return np.empty(0)
         value = float(self._costs(point[np.newaxis])[0])
-        return difference_steps(self._costs, point, value, self._search_box)
+        return difference_steps(self._costs, point, value, self._evaluation_box)
 
     def _cost_gradient(self, point: Floats, steps: Floats) -> Floats:
         if self._gradient_function is None:
-            return central_differences(self._costs, point, steps, self._search_box)
+            return central_differences(self._costs, point, steps, self._evaluation_box)
         try:
             slopes = np.asarray(self._gradient_function(point.copy()), dtype=np.float64)
         except Exception as error:
             raise EvaluationFailed(
-                f"the gradient raised {type(error).__name__}: {error} at {point_code(point)}",
+                f"the gradient raised {type(error).__name__}: {error} at {point_as_code(point)}",
                 GRADIENT_HINT,
             ) from error
         if slopes.shape != point.shape:
             raise EvaluationFailed(
-                f"the gradient has shape {slopes.shape}, not {point.shape}, at {point_code(point)}",
+                f"the gradient has shape {slopes.shape}, not {point.shape}, at "
+                f"{point_as_code(point)}",
                 GRADIENT_HINT,
             )
         if np.isnan(slopes).any() and self._costs(point[np.newaxis])[0] < MAX_COST:
             raise EvaluationFailed(
-                f"the gradient returned NaN at {point_code(point)}", GRADIENT_HINT
+                f"the gradient returned NaN at {point_as_code(point)}", GRADIENT_HINT
             )
-        # NaN is allowed where the function is infinite: the point is outside the function's domain.
+        # Where the function is infinite, its gradient may be NaN.
         return self._sign * np.nan_to_num(slopes, nan=0.0, posinf=MAX_COST, neginf=-MAX_COST)
 
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """Lower and upper bounds of the evaluation, shape (nvars,); infinite without a bound."""
+    """Lower and upper bounds of evaluated points, shape (nvars,); infinite without a bound."""
 
     lower: Floats
     upper: Floats
@@ -169,6 +174,7 @@ def rounding_error(function: Function, point: Floats, value: float, box: Box) ->
         table = np.diff(table)
         # The k-th difference of uncorrelated errors has the variance (2k)! / (k!)^2.
         estimates.append(float(np.max(np.abs(table))) / math.sqrt(math.comb(2 * order, order)))
+    # Low differences contain the function itself, and only high differences show the rounding.
     return max(error_floor, min(estimates[TABLE_ORDER // 2 :]))
 
 
@@ -177,17 +183,17 @@ def difference_steps(function: Function, point: Floats, value: float, box: Box) 
 
     Each round tries a step for every parameter, in one batch. If the relative error of the second
     difference is too large, the next step is ten times as large. If the error is too small, the
-    next step is a tenth as large. Otherwise the search for this parameter ends.
+    next step is a tenth as large. If the error is within the limits, the step is chosen.
     """
     error = rounding_error(function, point, value, box)
     scale = 1.0 + np.abs(point)
     min_step = np.maximum(2.0 * scale * math.sqrt(error / (1.0 + abs(value))), MIN_STEP * scale)
     step = 10.0 * min_step
     chosen_step = step.copy()
-    fallback = np.full(len(point), np.nan)  # A step that suits a first difference.
+    fallback = np.full(len(point), np.nan)  # A step with a usable first difference.
     direction = np.zeros(len(point))  # 0 at first, 1 for larger steps, -1 for smaller steps.
     is_searching = np.ones(len(point), dtype=bool)
-    for _ in range(MAX_TRIALS):
+    for _ in range(MAX_STEP_TRIALS):
         searched = np.flatnonzero(is_searching)
         if not len(searched):
             break
@@ -195,21 +201,21 @@ def difference_steps(function: Function, point: Floats, value: float, box: Box) 
         ahead, behind = values_around(function, point, above, below, searched)
         width = step[searched]
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            second = np.abs((ahead - 2.0 * value + behind) / width**2)
+            curvature = np.abs((ahead - 2.0 * value + behind) / width**2)
             slope = np.minimum(np.abs(ahead - value), np.abs(value - behind)) / width
-            second_error = 4.0 * error / (width**2 * second)
+            second_error = 4.0 * error / (width**2 * curvature)
             first_error = 2.0 * error / (width * slope)
         second_error = np.where(np.isnan(second_error), np.inf, second_error)
-        is_usable = (first_error <= MAX_ERROR) & np.isnan(fallback[searched])
+        is_usable = (first_error <= MAX_RELATIVE_ERROR) & np.isnan(fallback[searched])
         fallback[searched[is_usable]] = width[is_usable]
         for index, relative_error in zip(searched, second_error, strict=True):
-            if direction[index] < 0 and relative_error > MAX_ERROR:
+            if direction[index] < 0 and relative_error > MAX_RELATIVE_ERROR:
                 chosen_step[index] = step[index] * 10.0  # The previous step was usable.
                 is_searching[index] = False
-            elif relative_error > MAX_ERROR:
+            elif relative_error > MAX_RELATIVE_ERROR:
                 direction[index] = 1.0
                 step[index] *= 10.0
-            elif relative_error < MIN_ERROR and direction[index] <= 0:
+            elif relative_error < MIN_RELATIVE_ERROR and direction[index] <= 0:
                 direction[index] = -1.0
                 step[index] /= 10.0
             else:

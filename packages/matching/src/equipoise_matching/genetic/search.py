@@ -1,4 +1,9 @@
-"""Run a search: the native engine makes points, and an evaluator computes the values there."""
+"""Run a genetic search: the native engine makes points, and the caller's functions answer.
+
+The engine, in Rust, asks for one step after the other: to ``evaluate`` points, to ``polish`` points
+(move each to a local optimum), or to check the ``gradient`` at a point. A criterion is one of the
+values of the function at a point; the first criterion that differs decides.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +15,13 @@ import numpy as np
 
 from equipoise_matching._native import GenoudSearch
 from equipoise_matching.genetic.options import SearchOptions
-from equipoise_matching.genetic.worker import Evaluate, EvaluationFailed, Floats, point_code
+from equipoise_matching.genetic.worker import EvaluationFailed, Evaluator, Floats, point_as_code
 from equipoise_matching.shared.errors import UnusableInput
 
 LocalMethod = TypeVar("LocalMethod")
 
 Polish = Callable[[Floats], tuple[Floats, Floats]]
-"""Function of a start (nvars,) that returns the local optimum (nvars,) and its values."""
+"""Function of a point (nvars,) that returns the local optimum near it (nvars,) and its values."""
 Gradient = Callable[[Floats], Floats]
 """Function of a point (nvars,) that returns the gradient (nvars,)."""
 Progress = Callable[[int, int], None]
@@ -25,38 +30,29 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Generation:
-    """A finished generation.
-
-    Parameters
-    ----------
-    number
-        Number of the generation; 0 is the random one.
-    value
-        Shape (criteria,): values of the best candidate.
-    par
-        Shape (nvars,): the best candidate.
-    median
-        First criterion of the candidate in the middle of the order.
-    evaluations
-        Number of points evaluated so far, without the points of the local optimiser.
-    """
+    """A finished generation."""
 
     number: int
+    """Number of the generation; generation 0 is random."""
     value: Floats
-    par: Floats
+    """Shape (criteria,): values of the best candidate."""
+    parameters: Floats
+    """Shape (nvars,): the best candidate."""
     median: float
+    """First criterion of the candidate in the middle of the order."""
     evaluations: int
+    """Number of points evaluated so far, without the points of the local optimiser."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SearchResult:
     """The best candidate of a search, and its course.
 
-    The fields are as in ``GenoudResult``. ``value`` has shape (criteria,), ``par`` (nvars,).
+    The fields are as in ``GenoudResult``; ``value`` has shape (criteria,), ``parameters`` (nvars,).
     """
 
     value: Floats
-    par: Floats
+    parameters: Floats
     peak_generation: int
     operators: tuple[int, ...]
     population: int
@@ -71,7 +67,7 @@ class SearchResult:
 
 def search(
     options: SearchOptions,
-    evaluate: Evaluate,
+    evaluate: Evaluator,
     *,
     polish: Polish | None = None,
     gradient: Gradient | None = None,
@@ -82,20 +78,14 @@ def search(
 
     The same options and seed, and the same values, give the same answer on any evaluator.
 
-    Raise `UnusableInput` if options cannot be combined, or ``polish`` or ``gradient`` is missing.
-    Raise it also if values are NaN or differ in number.
+    Raise `UnusableInput` if options cannot be combined, ``polish`` or ``gradient`` is missing, or
+    the values of a point are NaN or differ in number from the values of earlier points.
 
-    Parameters
-    ----------
-    polish
-        Needed with ``options.polish`` and with operator 9.
-    gradient
-        Needed with ``options.gradient_check``.
-    callback
-        Function that receives each generation. The search ends if it returns ``True``.
+    ``options.polish`` and operator 9 need ``polish``, and ``options.gradient_check`` needs
+    ``gradient``. The search ends if ``callback`` returns ``True`` for a finished generation.
     """
     try:
-        native = GenoudSearch(options)
+        engine = GenoudSearch(options)
     except ValueError as error:
         raise UnusableInput(
             f"the options of the search cannot be combined: {error}", hint="change one of them"
@@ -103,32 +93,32 @@ def search(
     history: list[Generation] = []
     step = "evaluate"
     while step in {"evaluate", "polish", "gradient"}:
-        step, points = native.ask()
+        step, points = engine.ask()
         if step == "evaluate":
-            native.tell(checked_values(evaluate(points), points, history))
+            engine.tell(checked_values(evaluate(points), points, history))
         elif step == "polish":
             polished = [require_method(polish, "polish")(point) for point in points]
-            native.tell_polished(
+            engine.tell_polished(
                 np.array([point for point, _ in polished], dtype=np.float64),
                 np.array([np.atleast_1d(values) for _, values in polished], dtype=np.float64),
             )
         elif step == "gradient":
-            slope = require_method(gradient, "gradient")(points[0])
-            native.tell_gradient(bool(np.all(np.abs(slope) <= options.solution_tolerance)))
-        for record in native.history(len(history)):
+            slopes = require_method(gradient, "gradient")(points[0])
+            engine.tell_gradient(bool(np.all(np.abs(slopes) <= options.solution_tolerance)))
+        for record in engine.history(len(history)):
             history.append(Generation(*record))
             if progress is not None:
-                progress(history[-1].number, native.generation_limit)
+                progress(history[-1].number, engine.generation_limit)
             if callback is not None and callback(history[-1]) is True:
                 step = "callback"
                 break
     # The last step is the reason for the end.
     return SearchResult(
         value=history[-1].value,
-        par=history[-1].par,
-        peak_generation=native.peak_generation,
-        operators=tuple(native.operators),
-        population=native.population_size,
+        parameters=history[-1].parameters,
+        peak_generation=engine.peak_generation,
+        operators=tuple(engine.operators),
+        population=engine.population_size,
         stopped_because=step,
         history=tuple(history),
     )
@@ -153,13 +143,13 @@ def checked_values(values: Floats, points: Floats, history: list[Generation]) ->
         )
     if history and values.shape[1] != len(history[0].value):
         raise UnusableInput(
-            f"the function returned {values.shape[1]} values at {point_code(points[0])}, but "
+            f"the function returned {values.shape[1]} values at {point_as_code(points[0])}, but "
             f"{len(history[0].value)} at earlier points",
             hint="return the same number of values at every point",
         )
     rows = np.flatnonzero(np.isnan(values).any(axis=1))
     if len(rows):
-        raise EvaluationFailed(f"the function returned NaN at {point_code(points[rows[0]])}")
+        raise EvaluationFailed(f"the function returned NaN at {point_as_code(points[rows[0]])}")
     return values
 
 

@@ -1,4 +1,8 @@
-"""Send an evaluator to a worker process, and return values or a failure from it."""
+"""Send an evaluator to a worker process, and return values or a failure from it.
+
+An evaluator is a function of candidates that returns their values. A payload is a pickled
+evaluator.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,7 @@ from numpy.typing import NDArray
 from equipoise_matching.shared.errors import EquipoiseError, UnusableInput
 
 Floats = NDArray[np.float64]
-Evaluate = Callable[[Floats], Floats]
+Evaluator = Callable[[Floats], Floats]
 """Function of candidates (candidates, n) that returns their values (candidates, criteria).
 
 The values may have shape (candidates,) for a single criterion.
@@ -25,7 +29,7 @@ The values may have shape (candidates,) for a single criterion.
 MAX_CACHED_EVALUATORS = 2
 """Number of evaluators that a worker keeps: one for each of the last two searches."""
 BATCHES_PER_WORKER = 4
-"""Number of batches for each worker. A slow or lost worker delays only one batch."""
+"""Number of batches for each worker; with several, a slow or lost worker delays only one batch."""
 SAME_LENGTH_HINT = "return the same number of values at every point"
 
 
@@ -45,7 +49,7 @@ class EvaluationFailed(UnusableInput):
         return EvaluationFailed, (self.what, self.hint)
 
 
-def point_code(point: Floats) -> str:
+def point_as_code(point: Floats) -> str:
     """Return the parameters as Python code that can be copied."""
     return f"par = {[float(value) for value in point]}"
 
@@ -75,9 +79,10 @@ class Failure:
 
 
 Outcome = Floats | Failure | UnknownPayload
+"""Answer of a worker to a batch."""
 
 
-def pickle_evaluator(evaluate: Evaluate) -> Payload:
+def pickle_evaluator(evaluate: Evaluator) -> Payload:
     """Pickle the evaluator for other processes."""
     import cloudpickle
 
@@ -112,12 +117,12 @@ def evaluate_payload(payload: Payload, candidates: Floats) -> Outcome:
         return Failure(
             UnusableInput(
                 f"a worker cannot unpack the function: {type(error).__name__}: {error}",
-                hint="install the packages of this process on every worker",
+                hint="install on every worker the packages that the function imports",
             )
         )
 
 
-def evaluate_checked(evaluate: Evaluate, candidates: Floats) -> Floats:
+def evaluate_checked(evaluate: Evaluator, candidates: Floats) -> Floats:
     """Return the values, shape (candidates, criteria)."""
     # The function gets a copy, because arrays from a cluster's buffers are read-only.
     copy = np.array(candidates, dtype=np.float64, order="C")
@@ -132,16 +137,16 @@ def evaluate_checked(evaluate: Evaluate, candidates: Floats) -> Floats:
     if values.ndim != 2 or len(values) != len(candidates):
         raise EvaluationFailed(
             f"the function returned shape {values.shape} for {len(candidates)} points, the first "
-            f"at {point_code(candidates[0])}"
+            f"at {point_as_code(candidates[0])}"
         )
     return values
 
 
-class FunctionRows:
+class FunctionEvaluator:
     """An evaluator of points (batch, nvars), from a function of one point.
 
     A ``vectorized`` function takes all points at once. ``criteria`` is the number of values of each
-    point; ``None`` to use the number of the first point.
+    point; with ``None``, the first point decides the number.
     """
 
     def __init__(
@@ -160,7 +165,7 @@ class FunctionRows:
         except Exception as error:
             raise EvaluationFailed(
                 f"the function raised {describe_error(error)} in a batch of {len(points)} points, "
-                f"the first at {point_code(points[0])}"
+                f"the first at {point_as_code(points[0])}"
             ) from error
         if values.ndim == 2:
             self._check_length(values.shape[1], points[0])
@@ -174,22 +179,22 @@ class FunctionRows:
             outcome = self._function(point.copy())
         except Exception as error:
             raise EvaluationFailed(
-                f"the function raised {describe_error(error)} at {point_code(point)}"
+                f"the function raised {describe_error(error)} at {point_as_code(point)}"
             ) from error
         if outcome is None:
             # NumPy would convert the None of a forgotten return statement to NaN.
-            raise EvaluationFailed(f"the function returned None at {point_code(point)}")
+            raise EvaluationFailed(f"the function returned None at {point_as_code(point)}")
         try:
             row = np.atleast_1d(np.asarray(outcome, dtype=np.float64))
         except (TypeError, ValueError) as error:
             raise EvaluationFailed(
                 f"the function returned {type(outcome).__name__}, not a number, "
-                f"at {point_code(point)}"
+                f"at {point_as_code(point)}"
             ) from error
         if row.ndim != 1 or len(row) == 0:
             raise EvaluationFailed(
                 f"the function returned shape {row.shape}, neither a number nor a vector, at "
-                f"{point_code(point)}"
+                f"{point_as_code(point)}"
             )
         self._check_length(len(row), point)
         return row
@@ -199,7 +204,7 @@ class FunctionRows:
             self._criteria = length
         if length != self._criteria:
             raise EvaluationFailed(
-                f"the function returned {length} values at {point_code(point)} instead of "
+                f"the function returned {length} values at {point_as_code(point)} instead of "
                 f"{self._criteria}",
                 SAME_LENGTH_HINT,
             )
@@ -210,7 +215,7 @@ def describe_error(error: Exception) -> str:
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
-def _first_error(evaluate: Evaluate, candidates: Floats, error: Exception) -> EvaluationFailed:
+def _first_error(evaluate: Evaluator, candidates: Floats, error: Exception) -> EvaluationFailed:
     """Return the error of the first candidate for which the function raises an exception."""
     failing = candidates[0]
     for candidate in candidates:
@@ -219,14 +224,16 @@ def _first_error(evaluate: Evaluate, candidates: Floats, error: Exception) -> Ev
         except Exception as caught:
             failing, error = candidate, caught
             break
-    return EvaluationFailed(f"the function raised {describe_error(error)} at {point_code(failing)}")
+    return EvaluationFailed(
+        f"the function raised {describe_error(error)} at {point_as_code(failing)}"
+    )
 
 
 @functools.lru_cache(maxsize=MAX_CACHED_EVALUATORS)
-def _unpickle_evaluator(payload: Payload) -> Evaluate:
+def _unpickle_evaluator(payload: Payload) -> Evaluator:
     """Return the evaluator of a payload, from the cache if an equal payload came earlier."""
-    # The cache compares tokens, so a reference finds the evaluator of an earlier payload, with the
-    # parts that it built at its first call. Exceptions are not cached.
+    # The cache compares only tokens, so a payload without data finds the evaluator of an earlier
+    # payload. Exceptions are not cached.
     if payload.data is None:
         raise UnknownPayload
     installed = version("equipoise-matching")
@@ -235,10 +242,10 @@ def _unpickle_evaluator(payload: Payload) -> Evaluate:
             f"a worker has equipoise-matching {installed}, but the search has {payload.version}",
             hint=f"run on every worker: pip install equipoise-matching=={payload.version}",
         )
-    evaluate: Evaluate = pickle.loads(payload.data)
+    evaluate: Evaluator = pickle.loads(payload.data)
     return evaluate
 
 
-def batch_share(candidates: int, workers: int) -> int:
-    """Return the size of a batch such that each worker gets ``BATCHES_PER_WORKER`` batches."""
+def candidates_per_batch(candidates: int, workers: int) -> int:
+    """Return the size of a batch so that each worker gets ``BATCHES_PER_WORKER`` batches."""
     return -(-candidates // (workers * BATCHES_PER_WORKER))

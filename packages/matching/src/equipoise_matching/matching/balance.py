@@ -1,4 +1,4 @@
-"""Balance of many covariates before and after matching."""
+"""Compare many covariates of the treated and the controls, before and after matching."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ from equipoise_matching.shared.extras import Library, frame_of
 if TYPE_CHECKING:
     import pandas
     import polars
-
 
 SMALL_DIFFERENCE_PERCENT = 5.0
 """Standardized difference, in percent, up to which a covariate is well balanced."""
@@ -72,14 +71,11 @@ def match_balance(
     Examples
     --------
     >>> from equipoise_matching import match, match_balance
-    >>> age = [25, 31, 38, 46, 24, 30, 40, 47, 52]
-    >>> trained = [1, 1, 1, 1, 0, 0, 0, 0, 0]
-    >>> wage = [14, 17, 19, 24, 12, 15, 18, 21, 30]
-    >>> result = match(wage, trained, age)
-    >>> balance = match_balance({"age": age}, trained, result, boot=0)
+    >>> trained, age = [1, 1, 0, 0, 0], [25, 31, 24, 31, 52]
+    >>> balance = match_balance({"age": age}, trained, match(None, trained, age), boot=0)
     >>> before, after = balance.of("age")
     >>> round(before.sdiff, 1), round(after.sdiff, 1)
-    (-39.8, -2.8)
+    (-180.7, 11.8)
 
     Parameters
     ----------
@@ -114,11 +110,11 @@ def match_balance(
     )
     before = Groups(treated, control, weights_treated, weights_control, matched=False)
     after = None if match is None else _matched_groups(match, covariates)
-    standard_estimand: Estimand = estimand or getattr(match, "estimand", None) or "ATT"
+    sdiff_estimand: Estimand = estimand or getattr(match, "estimand", None) or "ATT"
     if r_compatible:
-        standard_estimand = "ATT"
+        sdiff_estimand = "ATT"
     columns = covariates.matrix.T
-    tested_indices = [
+    ks_indices = [
         index for index, column in enumerate(columns) if ks and len(np.unique(column)) > 2
     ]
     total_samples = boot * (1 if after is None else 2)
@@ -133,7 +129,7 @@ def match_balance(
                 *treated_and_control,
                 matched=groups.matched,
                 paired=paired,
-                estimand=standard_estimand,
+                estimand=sdiff_estimand,
                 r_compatible=r_compatible,
             )
             for treated_and_control in samples
@@ -144,22 +140,22 @@ def match_balance(
                 progress(earlier_samples + done, total_samples)
 
         tests = ks_tests_of(
-            [samples[index] for index in tested_indices],
+            [samples[index] for index in ks_indices],
             boot=boot,
             random=random,
             r_compatible=r_compatible,
             progress=report,
         )
-        for index, test in zip(tested_indices, tests, strict=True):
+        for index, test in zip(ks_indices, tests, strict=True):
             balances[index] = replace(balances[index], ks=test)
         return tuple(balances)
 
     # Before and after have independent streams of random numbers.
-    random_streams = random_generator(seed).spawn(2)
+    random_before, random_after = random_generator(seed).spawn(2)
     return Balance(
         covariates.names,
-        balance_in(before, random_streams[0], 0),
-        None if after is None else balance_in(after, random_streams[1], boot),
+        balance_in(before, random_before, 0),
+        None if after is None else balance_in(after, random_after, boot),
         covariates.matrix,
         before,
         after,
@@ -168,7 +164,7 @@ def match_balance(
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """Rows and weights of both groups. If ``matched``, the i-th rows of both groups are a pair."""
+    """Rows and weights of both groups. If ``matched``, rows i of both groups are a pair."""
 
     treated: NDArray[np.intp]
     control: NDArray[np.intp]
@@ -186,15 +182,16 @@ class Groups:
 
 @dataclass(frozen=True, slots=True)
 class SmallestP:
-    """The smallest p-value, and the variable and the name of each test with this p-value."""
+    """The smallest p-value, and the tests that have it."""
 
     value: float
     tests: tuple[tuple[str, str], ...]
+    """Variable and kind (``t``, ``KS``) of each test."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorsenedVariable:
-    """A variable that matching made less balanced, with its standardized differences in percent."""
+    """A variable that matching made less balanced: its standardized differences in percent."""
 
     variable: str
     before: float
@@ -305,12 +302,12 @@ class Balance:
         return self.matrix[:, self._index_of(variable)]
 
     def most_different(self, count: int) -> list[str]:
-        """Return the ``count`` most different variables with more than two values.
+        """Return the ``count`` variables whose distribution functions differ most.
 
-        Their distribution functions differ most: after matching, or without a match in all rows.
+        They have more than two values. The groups are those after matching, if there is a match.
         """
         distances = [
-            (-balance.qq.max, index)
+            (-balance.ecdf_differences.max, index)
             for index, balance in enumerate(self.before if self.after is None else self.after)
             if len(np.unique(self.matrix[:, index])) > 2
         ]
@@ -388,10 +385,10 @@ def smallest_p(variables: Sequence[str], balances: Sequence[UnivariateBalance]) 
 
 
 def _numbers_of(balance: UnivariateBalance) -> dict[str, Any]:
-    """Return all numbers of a balance by name; unknown numbers are ``None``."""
+    """Return all numbers of a balance by name, as in ``rows``; unknown numbers are ``None``."""
     numbers = asdict(balance)
     ks = numbers.pop("ks") or {}
-    qq, ecdf = numbers.pop("qq_raw"), numbers.pop("qq")
+    qq, ecdf = numbers.pop("quantile_differences"), numbers.pop("ecdf_differences")
     numbers |= {f"ks_{name}": ks.get(name) for name in ("statistic", "p_value", "boot_p_value")}
     numbers |= {f"qq_{name}": value for name, value in qq.items()}
     numbers |= {f"ecdf_{name}": value for name, value in ecdf.items()}

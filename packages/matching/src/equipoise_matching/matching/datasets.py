@@ -20,7 +20,7 @@ COLUMNS = (
     *("treat", "age", "educ", "black", "hisp", "married", "nodegr"),
     *("re74", "re75", "re78", "u74", "u75"),
 )
-"""Columns of every data set in this file; earnings are in dollars of 1982."""
+"""Columns of every data set here; ``re74`` to ``re78`` are earnings in dollars of 1982."""
 
 
 def lalonde() -> pandas.DataFrame:

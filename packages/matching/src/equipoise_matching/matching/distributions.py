@@ -1,7 +1,9 @@
-"""Compare two samples: empirical distributions, QQ differences, Kolmogorov-Smirnov (KS) tests.
+"""Compare two samples: distribution functions, quantiles (QQ), Kolmogorov-Smirnov (KS) tests.
 
-Tests are exact given the ties, asymptotic, or bootstrapped (Abadie 2002, Journal of the American
-Statistical Association 97, 284-292). The bootstrap is right even with frequent equal values.
+F_treated and F_control are the empirical distribution functions of the samples: F(x) is the share
+of the weight of values up to x. The KS statistic is the largest distance of both functions. Its
+p-value is exact given the ties (equal values), asymptotic, or bootstrapped (Abadie 2002, Journal of
+the American Statistical Association 97, 284-292). The bootstrap allows many ties.
 """
 
 from __future__ import annotations
@@ -21,16 +23,20 @@ from equipoise_matching.shared.errors import UnusableInput
 EXACT_BELOW = 10_000
 """Product of the sample sizes below which the p-value is exact, as in R 4.2; else asymptotic."""
 BOOTSTRAP_TOLERANCE = math.sqrt(np.finfo(np.float64).eps)
-"""Rounding error up to which a bootstrapped distance counts as large as the observed distance."""
+"""Rounding error by which a bootstrapped distance may be below the observed distance."""
 _MAX_DRAWS_PER_BATCH = 1_000_000
-"""Largest number of drawn rows or values that are in memory at a time."""
+"""Largest number of drawn rows or values in memory at a time."""
+MIN_BOOT_SAMPLES = 10
+"""Smallest number of bootstrap samples that gives a p-value."""
+NARROW_STEP = 1e-12
+"""Width, in levels, up to which a step of a quantile function is a rounding error."""
 MAX_BOOT_SAMPLES = 1_000_000
 """Largest number of bootstrap samples, which gives a p-value to three digits."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sample:
-    """The values of one group, and their weights; ``None`` for equal weights."""
+    """The values of one group, and their weights; ``None`` for weights of 1."""
 
     values: Floats
     weights: Floats | None = None
@@ -47,8 +53,8 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
-class QQ:
-    """Mean, median and largest difference between two samples."""
+class DifferenceSummary:
+    """Mean, median and largest of the differences between two samples."""
 
     mean: float
     median: float
@@ -63,16 +69,14 @@ def qq_stats(
     weights_treated: Any = None,
     weights_control: Any = None,
     r_compatible: bool = False,
-) -> QQ:
+) -> DifferenceSummary:
     """Return the mean, the median and the largest difference between two samples.
 
-    With ``standardize``, the differences are ``|F_treated - F_control|`` at every distinct value,
-    where F is the distribution function of a sample. Without it, they are between the sorted
-    samples, in the unit of the data. The longer sample is reduced to values at equally spaced
-    positions, rounded down (Sekhon 2011, Journal of Statistical Software 42(7), section 3). If
-    weights are unequal, the differences are between the two quantile functions.
-
-    With ``r_compatible``, rounding errors may lower a position by 1, as in R.
+    With ``standardize``, the differences are ``|F_treated - F_control|`` at every distinct value.
+    Without it, the differences are between the sorted samples, in the unit of the data. The longer
+    sample is reduced to values at equally spaced positions, rounded down (Sekhon 2011, Journal of
+    Statistical Software 42(7), section 3). If weights are unequal, the differences are between both
+    quantile functions. With ``r_compatible``, rounding errors may lower a position by 1, as in R.
 
     Raise `UnusableInput` if a sample or its weights cannot be used.
 
@@ -91,8 +95,8 @@ def qq_stats(
 
 def qq_of_samples(
     treated: Sample, control: Sample, *, standardize: bool, r_compatible: bool = False
-) -> QQ:
-    """Return the result of ``qq_stats`` from checked samples."""
+) -> DifferenceSummary:
+    """Return the result of ``qq_stats``, from checked samples."""
     treated, control = _without_equal_weights(treated), _without_equal_weights(control)
     if standardize:
         return _summarize_differences(two_samples(treated, control).distances)
@@ -118,6 +122,7 @@ def _thinned_indices_of_r(length: int, count: int) -> Any:
 
 
 def _thinned_indices(length: int, count: int) -> Any:
+    """Return ``count`` equally spaced indices of a list, from the first to the last."""
     if length == count:
         return slice(None)
     if count == 1:
@@ -126,18 +131,21 @@ def _thinned_indices(length: int, count: int) -> Any:
     return np.arange(count, dtype=np.int64) * (length - 1) // (count - 1)
 
 
-def _summarize_differences(differences: Floats) -> QQ:
-    return QQ(*(float(statistic(differences)) for statistic in (np.mean, np.median, np.max)))
+def _summarize_differences(differences: Floats) -> DifferenceSummary:
+    return DifferenceSummary(
+        *(float(statistic(differences)) for statistic in (np.mean, np.median, np.max))
+    )
 
 
 def _without_equal_weights(group: Sample) -> Sample:
     return group.unweighted if group.weights is not None and np.ptp(group.weights) == 0.0 else group
 
 
-def _between_quantile_functions(treated: Sample, control: Sample) -> QQ:
-    """Return the differences of the quantiles of two weighted samples, averaged over levels."""
+def _between_quantile_functions(treated: Sample, control: Sample) -> DifferenceSummary:
+    """Return the differences of the quantiles of two weighted samples over levels from 0 to 1."""
     treated_steps, treated_ends = _quantile_steps(treated)
     control_steps, control_ends = _quantile_steps(control)
+    # Between two ends of steps, both quantile functions are constant.
     ends = np.union1d(treated_ends, control_ends)
     widths = np.diff(ends, prepend=0.0)
     mid_levels = ends - widths / 2.0
@@ -145,11 +153,11 @@ def _between_quantile_functions(treated: Sample, control: Sample) -> QQ:
         treated_steps[np.searchsorted(treated_ends, mid_levels)]
         - control_steps[np.searchsorted(control_ends, mid_levels)]
     )
-    # Rounding makes very narrow steps. They must not decide the largest difference.
-    is_wide = widths > 1e-12
+    # Rounding makes very narrow steps, which must not decide the largest difference.
+    is_wide = widths > NARROW_STEP
     order = np.argsort(differences, kind="stable")
     median_index = int(np.searchsorted(np.cumsum(widths[order]), 0.5))
-    return QQ(
+    return DifferenceSummary(
         float(np.sum(widths * differences)),
         float(differences[order[min(median_index, len(order) - 1)]]),
         float(np.max(differences[is_wide])),
@@ -324,10 +332,9 @@ def ks_tests(
 
 def check_boot(boot: int) -> None:
     """Raise `UnusableInput` if the number of bootstrap samples is too small or too large."""
-    if boot and boot < 10:
-        raise UnusableInput(
-            f"boot={boot}: too few bootstrap samples", hint="give 0 for none, or 10 or more"
-        )
+    if boot and boot < MIN_BOOT_SAMPLES:
+        hint = f"give 0 for none, or {MIN_BOOT_SAMPLES} or more"
+        raise UnusableInput(f"boot={boot}: too few bootstrap samples", hint=hint)
     if boot > MAX_BOOT_SAMPLES:
         raise UnusableInput(
             f"boot={boot}: too many bootstrap samples", hint=f"give at most {MAX_BOOT_SAMPLES}"
@@ -359,10 +366,11 @@ def ks_p_value(samples: TwoSamples, *, r_compatible: bool) -> float:
     if not is_weighted and count_treated * count_control < EXACT_BELOW:
         steps_treated = np.rint(samples.distribution_treated * count_treated).astype(np.int64)
         steps_control = np.rint(samples.distribution_control * count_control).astype(np.int64)
-        max_distance = np.max(np.abs(steps_treated * count_control - steps_control * count_treated))
+        # The largest distance times both sizes, which is a whole number.
+        reach = np.max(np.abs(steps_treated * count_control - steps_control * count_treated))
         tie_sizes = np.bincount(samples.value_index, minlength=len(samples.values))
         tie_ends = np.cumsum(tie_sizes).tolist()
-        return _native.smirnov_p_value(int(max_distance), count_treated, count_control, tie_ends)
+        return _native.smirnov_p_value(int(reach), count_treated, count_control, tie_ends)
     sizes = [float(group.weights_or_ones.sum()) for group in (treated, control)]
     root = math.sqrt(sizes[0] * sizes[1] / (sizes[0] + sizes[1]))
     return _native.kolmogorov_p_value(root * ks_statistic(samples), r_compatible)
@@ -377,8 +385,8 @@ def boot_p_values(
     """Return for each column the share of bootstrap samples with at least the observed distance.
 
     Rows are drawn with replacement from both samples together, the same rows for every column. The
-    first drawn rows form the treated group. The chance of a row is proportional to its weight. The
-    size of a group is the sum of its weights.
+    first drawn rows form the treated group, the others the controls. The chance of a row is
+    proportional to its weight, and the size of a group is the sum of its weights.
     """
     if not columns:
         return []
@@ -387,7 +395,7 @@ def boot_p_values(
     size_treated, size_control = (
         max(1, round(float(group.weights_or_ones.sum()))) for group in groups
     )
-    draw_bounds = None
+    draw_bounds = None  # Each row has an interval between bounds, as wide as its weight.
     if any(group.weights is not None for group in groups):
         cumulative = np.cumsum(np.concatenate([group.weights_or_ones for group in groups]))
         draw_bounds = (cumulative / cumulative[-1])[:-1]

@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 
 
 def love_chart(balance: Balance) -> LayerChart:
-    """Draw the standardized differences of every variable, before and after."""
+    """Draw the standardized differences of every variable, before and after (a love plot)."""
     require_figures()
     from equipoise_matching.charts.balance import love_plot
 
@@ -58,11 +58,11 @@ def density_chart(balance: Balance, variable: str) -> LayerChart | None:
     """Draw the density of a variable in both groups; ``None`` if a group has too few rows."""
     column = balance.column(variable)
     require_figures()
-    from equipoise_matching.charts.balance import Values, group_density
+    from equipoise_matching.charts.balance import WeightedValues, group_density
 
-    def split(groups: Groups) -> tuple[Values, Values]:
-        treated, control = groups.split(column)
-        return Values(treated.values, treated.weights), Values(control.values, control.weights)
+    def split(groups: Groups) -> tuple[WeightedValues, WeightedValues]:
+        treated, control = (WeightedValues(arm.values, arm.weights) for arm in groups.split(column))
+        return treated, control
 
     after = balance.groups_after
     return group_density(
@@ -102,16 +102,19 @@ def search_course_chart(result: GenMatchResult) -> LayerChart:
     course: list[tuple[int, list[float]]] = []
     best_weights: Floats | None = None
     for generation in result.history:
-        if best_weights is None or not np.array_equal(best_weights, generation.par):
-            best_weights = generation.par
+        if best_weights is None or not np.array_equal(best_weights, generation.parameters):
+            best_weights = generation.parameters
             balance = result.balance(best_weights, ks=False)
         course.append((generation.number, [variable.sdiff for variable in balance.after or ()]))
-    first, last = result.history[0].value[0], result.fitness[0]
+    first_criterion, last_criterion = result.history[0].value[0], result.fitness[0]
     return search_balance(
         result.balance_names,
         [variable.sdiff for variable in result.balance(ks=False).before],
         course,
-        notes=[f"{result.criterion}: {first:.3g} in generation 0, {last:.3g} at the end"],
+        notes=[
+            f"{result.criterion}: {first_criterion:.3g} in generation 0, "
+            f"{last_criterion:.3g} at the end"
+        ],
     )
 
 

@@ -1,7 +1,8 @@
 """The fitness of a candidate: the balance of the covariates after matching with its weights.
 
-A candidate has a weight for each column of X. Its fitness is one or more numbers (criteria). The
-measure is the rule that computes the criteria from p-values or distances.
+A candidate has a weight for each column of X. Its fitness is one or more numbers, the criteria. Of
+two candidates, the first criterion that differs decides which is better. The measure is the rule
+that computes the criteria: from p-values, by a ``loss``, or from distances.
 
 Diamond and Sekhon 2013 (Review of Economics and Statistics 95(3)); Sekhon 2011 (JSS 42(7)).
 Formulae, and where R's GenMatch differs: docs/methods/genetic-matching.md.
@@ -19,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from equipoise_matching import _native
-from equipoise_matching.matching.distributions import MAX_BOOT_SAMPLES
+from equipoise_matching.matching.distributions import MAX_BOOT_SAMPLES, MIN_BOOT_SAMPLES
 from equipoise_matching.matching.options import MatchProblem, PairingOptions, match_problem
 from equipoise_matching.matching.units import (
     Floats,
@@ -109,16 +110,15 @@ def match_fitness(
     balance
         Shape (n, b), the covariates to balance; by default X.
     w
-        Shape (k,), a weight of 0 or more for each column of X; it multiplies the squared
-        differences of the standardised column. Shape (c, k) for c candidates; by default all 1.
+        Weights of 0 or more, shape (k,), or (c, k) for c candidates; by default all 1. The weight
+        of a column of X multiplies the squared differences of the standardised column.
     options
         Options of ``fitness_problem``.
 
     Returns
     -------
-    Criteria of shape (criteria,), or (c, criteria). Two candidates are compared by the first
-    criterion that differs (lexical order). P-values are sorted from the smallest on, and larger
-    p-values are better. Distances are sorted from the largest on, and smaller distances are better.
+    Criteria of shape (criteria,), or (c, criteria). P-values are sorted from the smallest on, and
+    larger p-values are better. Distances are sorted from the largest on, and smaller are better.
     """
     problem = fitness_problem(treat, X, balance, **options)
     weights = np.ones(problem.columns) if w is None else np.asarray(w)
@@ -148,23 +148,23 @@ def fitness_problem(
     treat, X, balance
         As in ``match_fitness``.
     fitness
-        "pvals": the p-values of each covariate's t-test and Kolmogorov-Smirnov test.
-        "qqmean.mean" and other names of ``DISTANCES``: each covariate has a distance. It is the
-        mean, median or maximum of ``|F_treated - F_control|`` over the values. F is the
-        distribution function of a group. The criterion is the mean or the median over the
-        covariates. With "max", the criteria are all distances, the largest first. Or a function
-        that takes the matches (``CandidateMatches``) and the covariates to balance. It returns one
-        number, or several numbers in lexical order; smaller is better.
+        "pvals": the p-values of each covariate's t-test and Kolmogorov-Smirnov test. Or a name of
+        two statistics, such as "qqmean.max" (see ``DISTANCES``). The first gives the distance of a
+        covariate: the mean, median or maximum of ``|F_treated - F_control|`` over its values, where
+        F is the distribution function of a group. The second gives the criterion: the mean or
+        median of the distances; with "max", all distances are criteria, the largest first. Or a
+        function that takes the matches (``CandidateMatches``) and the covariates to balance, and
+        returns criteria; smaller is better.
     loss
         How p-values become criteria: 1 sorts them, the smallest first; 2 takes the smallest. Or a
         function that takes the p-values, first of the t-tests and then of the Kolmogorov-Smirnov
         tests, and returns criteria; larger is better.
     boot
-        Number of bootstrap samples for the Kolmogorov-Smirnov tests; a number below 10 means none.
+        Number of bootstrap samples for the Kolmogorov-Smirnov (KS) tests; below 10 means none.
     ks
-        Whether to use Kolmogorov-Smirnov tests.
+        Whether to use KS tests.
     paired
-        Whether t-tests are paired; otherwise they are Welch's.
+        Whether t-tests are paired, not Welch's.
     weights, pairing
         As in ``match``. The draws are the same for every candidate.
     """
@@ -175,11 +175,11 @@ def fitness_problem(
     if problem.rows is not None:
         balance_matrix = np.ascontiguousarray(balance_matrix[problem.rows])
     return FitnessProblem(
-        problem=problem,
+        match_problem=problem,
         balance=balance_matrix,
         measure=checked_measure(fitness, loss, boot),
         ks=ks,
-        boot=boot if boot >= 10 else 0,
+        boot=boot if boot >= MIN_BOOT_SAMPLES else 0,
         paired=paired,
         fitness=fitness if callable(fitness) else None,
         loss=loss if callable(loss) else None,
@@ -191,38 +191,29 @@ def fitness_problem(
 class FitnessProblem:
     """Checked data and options of a search, with methods that evaluate candidates.
 
-    A problem can be pickled; each process builds its native engine once.
-
-    Parameters
-    ----------
-    problem
-        The units that take part, and how they are matched.
-    balance
-        Shape (rows, b), the covariates to balance, of the units that take part.
-    measure
-        "sorted", "smallest" or "unsorted" for p-values; else two statistics as in `DISTANCES`.
-    ks, boot, paired
-        As in ``fitness_problem``; without a bootstrap, ``boot`` is 0.
-    fitness, loss
-        The function of the caller; ``None`` if the option is not a function.
-    maximize
-        Whether larger criteria are better.
+    A `FitnessProblem` can be pickled; each process builds its native engine once. ``ks``, ``boot``
+    and ``paired`` are as in ``fitness_problem``; without a bootstrap, ``boot`` is 0.
     """
 
-    problem: MatchProblem
+    match_problem: MatchProblem
+    """The units that take part, and how they are matched."""
     balance: Floats
+    """Shape (rows, b), the covariates to balance, of the units that take part."""
     measure: str | tuple[str, str]
+    """P-values ``sorted``, ``smallest`` or ``unsorted``; else two statistics as in `DISTANCES`."""
     ks: bool
     boot: int
     paired: bool
     fitness: FitnessFunction | None
     loss: LossFunction | None
+    """The functions of the caller; ``None`` if the option is not a function."""
     maximize: bool
+    """Whether larger criteria are better."""
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the columns of X."""
-        return self.problem.units.names
+        return self.match_problem.units.names
 
     @property
     def columns(self) -> int:
@@ -232,7 +223,7 @@ class FitnessProblem:
     @cached_property
     def engine(self) -> _native.FitnessEngine:
         """The native engine, built when it is first used."""
-        return _native.FitnessEngine(self.problem.units, self.problem.options, self)
+        return _native.FitnessEngine(self.match_problem.units, self.match_problem.options, self)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state without the engine, which each process builds itself."""
@@ -259,9 +250,9 @@ class FitnessProblem:
     def matches(self, weights: ArrayLike) -> CandidateMatches:
         """Return the pairs of one candidate."""
         metric = np.diag(self._candidates(weights)[0])
-        options = dataclasses.replace(self.problem.options, metric=metric)
-        pairs = _native.Matcher(self.problem.units, options).pairs(None)
-        is_treated = self.problem.units.treated[pairs.query]
+        options = dataclasses.replace(self.match_problem.options, metric=metric)
+        pairs = _native.Matcher(self.match_problem.units, options).pairs(None)
+        is_treated = self.match_problem.units.treated[pairs.query]
         return CandidateMatches(
             np.where(is_treated, pairs.query, pairs.matched),
             np.where(is_treated, pairs.matched, pairs.query),
@@ -305,9 +296,9 @@ class FitnessProblem:
             criteria = np.atleast_1d(np.asarray(call_function(), dtype=np.float64))
         except Exception as error:
             raise UnusableInput(
-                f"{name} raised {type(error).__name__}: {error}, for the weights w = "
+                f"the function {name} raised {type(error).__name__}: {error}, for the weights w = "
                 f"{_weights_text(candidate)}",
-                hint=f"correct the function {name}; match_fitness with this w repeats the error",
+                hint=f"correct the function {name}; to see its error, call match_fitness with w",
             ) from error
         if criteria.ndim != 1 or not len(criteria) or np.isnan(criteria).any():
             raise UnusableInput(

@@ -1,9 +1,10 @@
 """Find the columns in a formula, and refuse code that a formula may not contain.
 
-formulaic evaluates the Python in a formula. So a formula from somebody else could start a program
-or overwrite a file. A formula may therefore contain only arithmetic, transforms and NumPy's
-elementwise functions. A short formula could also need more memory than any machine has. So sizes
-are checked first.
+The library formulaic evaluates the Python in a formula. So a formula from somebody else could start
+a program or overwrite a file. A formula may therefore contain only arithmetic, formulaic's
+transforms (functions such as ``C`` and ``poly``) and NumPy's elementwise functions. A short formula
+could also need more memory than any machine has, so sizes are checked first. A term, such as
+``age:educ``, is a product of factors.
 """
 
 from __future__ import annotations
@@ -38,8 +39,10 @@ _SIZE_ARGUMENTS = frozenset({"df", "degree", "levels", "k"})
 """Keywords of arguments that are a number of columns or rows."""
 _MAX_POWER = 100
 """Largest power of a sum of terms, as in ``(a + b)**2``."""
+_MAX_SHOWN_CODE = 40
+"""Largest number of characters of code in an error."""
 _PRODUCTS = {"*": "crossed", "/": "crossed", "%in%": "crossed", ":": "product", "in": "crossed"}
-"""Operators that multiply terms. ``crossed`` operators also keep the terms themselves."""
+"""Operators that multiply terms. The product of a and b is a:b; crossed, they are a, b and a:b."""
 
 _CONSTANT_OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
     ast.Add: operator.add,
@@ -50,7 +53,7 @@ _CONSTANT_OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] =
     ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
 }
-"""Function that computes each operator of Python between two constants."""
+"""Function for each operator of Python that may stand between two constants."""
 
 _NUMPY_FUNCTIONS = frozenset({"clip", "round", "where"})
 """Functions of NumPy that are allowed in addition to its universal functions."""
@@ -73,8 +76,8 @@ _SIZE_HINT = (
 def columns_in(formula: str, texts: Collection[str] = ()) -> tuple[str, ...]:
     """Return the names of the columns in a formula, each once, without evaluating the formula.
 
-    formulaic's own list cuts names at a dot, and lacks the arguments of some transforms (``scale``,
-    ``poly``). ``texts`` has the names of the columns with texts.
+    formulaic's own list of columns cuts names at a dot, and lacks the arguments of some transforms
+    (``scale``, ``poly``). ``texts`` has the names of the columns with texts.
 
     Raise `UnusableInput` if the formula contains code that is not allowed, or is too large to be
     computed. The error shows this part of the formula.
@@ -168,9 +171,9 @@ def _attribute_of(owner: str, node: ast.AST) -> str | None:
 
 
 def size_problems(code: ast.AST, texts: Collection[str]) -> Iterator[str]:
-    """Yield a clause about each part of the code that is too large to be computed.
+    """Yield a clause about each part of the code that would need too much memory.
 
-    Multiplying a column in ``texts`` by a number would repeat its texts.
+    Arithmetic with a column in ``texts`` is refused, because 1000 * text repeats the text.
     """
     for node in ast.walk(code):
         if isinstance(node, ast.BinOp):
@@ -185,7 +188,7 @@ def size_problems(code: ast.AST, texts: Collection[str]) -> Iterator[str]:
 
 
 def term_bound(tree: Any) -> float:
-    """Return an upper bound of the number of terms of a formula that formulaic has parsed."""
+    """Return an upper bound of the number of terms of a formula, from formulaic's syntax tree."""
     if not hasattr(tree, "operator"):
         return 1.0
     counts = [term_bound(argument) for argument in tree.args]
@@ -213,6 +216,7 @@ def cell_bound(
 
 
 def _column_bound(factor: str, texts: Collection[str], levels: Callable[[str], int]) -> float:
+    """Return an upper bound of the number of columns of a factor."""
     if factor in texts:
         return levels(factor)
     try:
@@ -242,6 +246,7 @@ def _transform_problems(call: ast.Call, name: str) -> Iterator[str]:
 
 
 def _size_arguments(call: ast.Call) -> Iterator[ast.AST]:
+    """Yield the arguments of a transform that may be a number of columns or rows."""
     sizes = [value for value in call.args[1:] if not isinstance(value, (ast.List, ast.Tuple))]
     sizes += [keyword.value for keyword in call.keywords if keyword.arg in _SIZE_ARGUMENTS]
     for size in sizes:
@@ -276,10 +281,9 @@ def _has_no_column(node: ast.AST) -> bool:
 
 
 def _constant_value(node: ast.AST) -> float | None:
-    """Return the value of arithmetic with constants.
+    """Return the value of arithmetic with constants; ``None`` for other code or large values.
 
-    Return ``None`` for any other code, or if the value is too large. The value is computed in
-    floats, because integers could have any length.
+    The value is computed in floats, because Python's integers may have any length.
     """
     match node:
         case ast.Constant(value=float() as value):
@@ -317,4 +321,4 @@ def _power(count: float, power: int) -> float:
 
 def _short_code(node: ast.AST) -> str:
     code = ast.unparse(node)
-    return code if len(code) <= 40 else f"{code[:40]}…"
+    return code if len(code) <= _MAX_SHOWN_CODE else f"{code[:_MAX_SHOWN_CODE]}…"

@@ -1,7 +1,9 @@
 """Read covariates and treatment from formulae, matrices and data frames.
 
 Frames come from pandas, polars or another library that narwhals supports. NumPy arrays and lists
-are matrices. Columns of texts become indicators. Rows are counted from 0.
+are matrices. A formula, such as ``treat ~ age + I(age**2)``, is text for the library formulaic. A
+column of texts becomes indicators: columns of 0 and 1, one for each text but the first. Rows are
+counted from 0.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ MAX_CATEGORIES = 20
 """Largest number of distinct texts in a covariate; a column with more texts holds names."""
 YES_TEXTS = frozenset({"yes", "y", "true", "t"})
 NO_TEXTS = frozenset({"no", "n", "false", "f"})
-"""Texts that stand for true and for false, in lower case."""
+"""Texts that mean true and false, in lower case."""
 
 _NUMBER_TYPES = (bool, int, float, np.number, np.bool_, Decimal)
 """Types of the values that count as numbers in a column of objects."""
@@ -82,7 +84,7 @@ def covariates_of(formula_or_matrix: Any, data: Any) -> Covariates:
 def matrix_of(table: Any) -> tuple[tuple[str, ...], Floats]:
     """Return a frame's or an array's columns as finite float64 numbers, with their names.
 
-    The names of an array's columns are ``x0``, ``x1``, ….
+    The columns of an array get the names ``x0``, ``x1``, ….
     """
     columns = columns_of(table)
     if columns is None:
@@ -96,7 +98,10 @@ def matrix_of(table: Any) -> tuple[tuple[str, ...], Floats]:
             )
         columns = {f"x{index}": array[:, index] for index in range(array.shape[1])}
     if not columns:
-        raise UnusableInput("there is no covariate", hint="give at least one column")
+        raise UnusableInput(
+            "there is no covariate",
+            hint="name a column after the ~ of the formula, or give a table with columns",
+        )
     numbers = [numbers_of(column, name) for name, column in columns.items()]
     return tuple(columns), np.column_stack(numbers)
 
@@ -166,8 +171,8 @@ def formula_columns(formula: str, columns: Mapping[str, NDArray[Any]]) -> tuple[
 
 
 @contextmanager
-def _refuse_left_out_values(formula: str) -> Iterator[None]:
-    """Raise `UnusableInput` if the levels of ``C()`` lack a value: it would become NaN."""
+def _refuse_missing_levels(formula: str) -> Iterator[None]:
+    """Raise `UnusableInput` if ``levels`` of ``C()`` lacks a value, which would become NaN."""
     mismatch_warning = require("formulaic", "formulae").errors.DataMismatchWarning
     with warnings.catch_warnings():
         warnings.simplefilter("error", mismatch_warning)
@@ -175,8 +180,8 @@ def _refuse_left_out_values(formula: str) -> Iterator[None]:
             yield
         except mismatch_warning:
             raise UnusableInput(
-                f"formula '{formula}': the levels of C() leave out values of the column",
-                hint="name every value of the column in levels=[…], or leave out levels",
+                f"formula '{formula}': levels= of C() lacks some values of its column",
+                hint="name every value of the column in levels=[…], or leave out levels=",
             ) from None
 
 
@@ -233,7 +238,7 @@ def _from_formula(formula: str, data: Any) -> Covariates:
         frame = pandas.DataFrame(used_columns)
         _refuse_large_table(formula, parsed, frame, text_columns)
         # Overflows and invalid logarithms raise an error below, with their rows.
-        with np.errstate(all="ignore"), _refuse_left_out_values(formula):
+        with np.errstate(all="ignore"), _refuse_missing_levels(formula):
             matrices = parsed.get_model_matrix(frame, na_action="ignore")
         left_matrix, right_matrix = matrices["lhs"], matrices["rhs"]
     if not hasattr(left_matrix, "columns") or not hasattr(right_matrix, "columns"):
@@ -310,28 +315,29 @@ def holds_text(column: NDArray[Any]) -> bool:
     return column.dtype.kind == "O" and any(isinstance(value, str) for value in column.tolist())
 
 
-def numbers_or_indicators(column: NDArray[Any], name: str) -> list[tuple[str, Floats]]:
-    """Return a column of numbers unchanged, or an indicator column for each text but the first.
+def numeric_columns_of(column: NDArray[Any], name: str) -> list[tuple[str, Floats]]:
+    """Return numbers of a column, with names: the column itself, or an indicator for each text.
 
-    Raise `UnusableInput` for missing or infinite values, or over ``MAX_CATEGORIES`` texts.
+    The first text has no indicator. Raise `UnusableInput` for missing or infinite values, or for
+    more than ``MAX_CATEGORIES`` texts.
     """
     if not holds_text(column):
         return [(name, numbers_of(column, name))]
-    texts, code = distinct_texts(column, name)
+    texts, text_indices = distinct_texts(column, name)
     if len(texts) > MAX_CATEGORIES:
         raise UnusableInput(
             f"{name}: {len(texts)} different texts are too many for a covariate",
             hint=f"leave {name} out, or add {option('exact', name)} to compare within each value",
         )
     return [
-        (f"{name}={text}", (code == index).astype(np.float64))
+        (f"{name}={text}", (text_indices == index).astype(np.float64))
         for index, text in enumerate(texts)
         if index
     ]
 
 
-def yes_or_no(column: NDArray[Any]) -> NDArray[Any]:
-    """Return a column of yes and no, in any case, as true and false; other columns unchanged."""
+def convert_yes_no(column: NDArray[Any]) -> NDArray[Any]:
+    """Convert yes and no, in upper or lower case, to true and false; keep other columns."""
     if not holds_text(column):
         return column
     texts = [value.strip().lower() if isinstance(value, str) else "" for value in column.tolist()]
@@ -341,10 +347,10 @@ def yes_or_no(column: NDArray[Any]) -> NDArray[Any]:
 
 
 def distinct_texts(column: NDArray[Any], name: str) -> tuple[list[str], Indices]:
-    """Return the distinct values as text, and the index of each row's value."""
-    code = levels_of(column, name)
-    _, first_rows = np.unique(code, return_index=True)
-    return [text_of(python_value(value)) for value in column[first_rows]], code
+    """Return the distinct values as text, and for each row the index of its value."""
+    indices = value_indices_of(column, name)
+    _, first_rows = np.unique(indices, return_index=True)
+    return [text_of(python_value(value)) for value in column[first_rows]], indices
 
 
 def text_of(value: Any) -> str:
@@ -354,16 +360,16 @@ def text_of(value: Any) -> str:
     return str(value)
 
 
-def levels_of(column: NDArray[Any], name: str) -> Indices:
-    """Return the index of each row's value among the sorted distinct values."""
+def value_indices_of(column: NDArray[Any], name: str) -> Indices:
+    """Return for each row the index of its value among the sorted distinct values."""
     if column.dtype.kind not in "biuSU":
         check_present(column, name)
     try:
         return np.unique(column, return_inverse=True)[1].astype(np.int64).reshape(-1)
     except TypeError:
         # Values of several types cannot be sorted, so they keep the order of first occurrence.
-        codes: dict[Any, int] = {}
-        return np.array([codes.setdefault(value, len(codes)) for value in column.tolist()])
+        index_of: dict[Any, int] = {}
+        return np.array([index_of.setdefault(value, len(index_of)) for value in column.tolist()])
 
 
 def python_value(value: Any) -> Any:

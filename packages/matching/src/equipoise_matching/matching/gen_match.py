@@ -1,7 +1,8 @@
 """Search for the weights of the covariates with which matching balances them best.
 
-Diamond and Sekhon 2013 (Review of Economics and Statistics 95(3)); Sekhon 2011 (JSS 42(7)). The
-search is ``genoud``. Formulae, and where R's GenMatch differs: docs/methods/genetic-matching.md.
+A candidate is a vector of weights, one for each column of X; ``domains`` (R's name) has their
+bounds. Diamond and Sekhon 2013 (Review of Economics and Statistics 95(3)); Sekhon 2011 (JSS 42(7)).
+Formulae, and where R's GenMatch differs: docs/methods/genetic-matching.md.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from equipoise_matching.matching.fitness import (
     fitness_problem,
 )
 from equipoise_matching.matching.match import MatchResult, aligned, match
-from equipoise_matching.matching.options import Estimand, pairing_of
+from equipoise_matching.matching.options import Estimand, pairing_options
 from equipoise_matching.matching.units import Floats, column_names, to_floats
 from equipoise_matching.shared import html
 from equipoise_matching.shared.errors import UnusableInput
@@ -33,7 +34,7 @@ from equipoise_matching.shared.errors import UnusableInput
 MIN_WEIGHT, MAX_WEIGHT = 0.0, 1000.0
 """Default bounds of a column's weight; only the ratios of weights matter."""
 SEED_BITS = 63
-"""Number of random bits of a seed that the caller does not give."""
+"""Number of random bits of a seed that the caller does not give; seeds are below 2^63."""
 
 Progress = Callable[[Generation, int], object]
 """Function that receives each finished generation and the largest number of generations."""
@@ -99,7 +100,8 @@ def gen_match(
     population
         Number of candidates in a generation.
     generations, hard_generation_limit
-        Largest number of generations. A soft limit is extended while the search improves.
+        Largest number of generations. If the limit is not hard, it doubles while the search
+        improves.
     wait_generations
         Number of generations without improvement after which the search stops.
     fitness, loss, boot, ks, paired
@@ -125,7 +127,7 @@ distance_tolerance, r_compatible
         Function that receives each finished generation and the largest number of generations.
     """
     seed = secrets.randbits(SEED_BITS) if seed is None else seed
-    pairing = pairing_of(locals())
+    pairing = pairing_options(locals())
     problem = fitness_problem(
         treat,
         X,
@@ -158,10 +160,10 @@ distance_tolerance, r_compatible
 
     with BatchEvaluator(problem.evaluate, executor) as evaluate:
         result = search(options, evaluate, progress=set_limit, callback=report)
-    matches = match(None, treat, X, metric=result.par, weights=weights, **pairing)
+    matches = match(None, treat, X, metric=result.parameters, weights=weights, **pairing)
     balance_table = X if balance is None else balance
     return GenMatchResult(
-        weights=result.par,
+        weights=result.parameters,
         names=problem.names,
         fitness=result.value,
         matches=matches,
@@ -186,15 +188,9 @@ class GenMatchResult:
     Examples
     --------
     >>> from equipoise_matching import gen_match
-    >>> import numpy as np
-    >>> random = np.random.default_rng(1)
-    >>> X = random.normal(size=(60, 2))
-    >>> treat = X[:, 0] + random.normal(size=60) > 0
-    >>> result = gen_match(treat, X, population=20, generations=3, seed=1)
-    >>> result.names, result.criterion, result.stopped_because
-    (('x1', 'x2'), 'Smallest p-value', 'no improvement')
-    >>> round(float(result.fitness[0]), 3)
-    0.04
+    >>> result = gen_match([1, 0, 1, 0, 0, 1], X=[1, 2, 4, 5, 7, 9], population=20, seed=1)
+    >>> result.names, result.criterion
+    (('x1',), 'Smallest p-value')
 
     Parameters
     ----------
@@ -217,8 +213,8 @@ class GenMatchResult:
     maximize, measure
         Whether larger criteria are better, and the measure of balance ("pvals", …).
     history
-        The generations, the random one first. ``par`` has the best weights of a generation, and
-        ``value`` their criteria.
+        The generations, from the random generation 0 on. ``parameters`` has the best weights of a
+        generation, and ``value`` their criteria.
     balance_names
         Names of the covariates to balance.
     problem
@@ -250,7 +246,8 @@ class GenMatchResult:
 
         By default, the weights are the best weights. Only rows of the search are compared.
         """
-        units, options = self.problem.problem.units, self.problem.problem.options
+        match_problem = self.problem.match_problem
+        units, options = match_problem.units, match_problem.options
         return match_balance(
             dict(zip(self.balance_names, self.problem.balance.T, strict=True)),
             units.treated,

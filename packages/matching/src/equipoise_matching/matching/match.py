@@ -1,7 +1,8 @@
 """Match treated units with controls, and estimate the effect of the treatment from the pairs.
 
 Abadie and Imbens 2006 (Econometrica 74(1)) and 2011 (JBES 29(1)); Sekhon 2011 (JSS 42(7)).
-Formulae, and where R's package Matching differs: docs/methods/matching.md.
+Formulae, and where R's package Matching differs: docs/methods/matching.md. ``X``, ``m``,
+``caliper`` and ``restrict`` are R's names.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from equipoise_matching.matching.options import (
     Order,
     check_whole_number,
     match_problem,
-    pairing_of,
+    pairing_options,
 )
 from equipoise_matching.matching.units import Floats, Indices, Truths, Units, power_of_two, units_of
 from equipoise_matching.shared import html
@@ -34,16 +35,13 @@ from equipoise_matching.shared.extras import require
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-
 VARIANCE_NEIGHBORS = 2
 """Default number of neighbours from which the variance of each unit is estimated.
 
 R's default is 0: one variance for all units (docs/methods/matching.md compares both).
 """
-
 _NORMAL_QUANTILE = 1.959963984540054
 """Number of standard errors from the estimate to either end of a 95 % interval."""
-
 MANY_WITHOUT_NEIGHBORS = 0.1
 """A report warns above this share of matched units without a neighbour."""
 
@@ -146,7 +144,7 @@ def match(
     rows = len(units.x)
     # Reused pairs keep their order.
     pairing_order = order if reuse is None else "data"
-    problem = match_problem(units, metric=metric, order=pairing_order, **pairing_of(locals()))
+    problem = match_problem(units, metric=metric, order=pairing_order, **pairing_options(locals()))
     units, options = problem.units, problem.options
     has_se = replace and (ties or not r_compatible)
     needs_variances = neighbors > 0 and units.outcome is not None and has_se
@@ -168,8 +166,8 @@ def match(
         bias_adjust=bias_adjust,
     )
     if r_compatible:
-        # R counts all dropped units, but lists only some: units without a match within the caliper,
-        # if they are not the match of another unit.
+        # R counts all dropped units, but lists only those without a match within the caliper that
+        # are not the match of another unit.
         is_listed_by_r = (options.caliper is not None) & ~np.isin(pairs.dropped, pairs.matched)
         fields["dropped_index"] = pairs.dropped[is_listed_by_r]
     elif problem.rows is not None and reuse is None:
@@ -191,26 +189,9 @@ class MatchResult:
     Examples
     --------
     >>> from equipoise_matching import match
-    >>> age = [25, 31, 38, 46, 24, 30, 40, 47, 52]
-    >>> trained = [1, 1, 1, 1, 0, 0, 0, 0, 0]
-    >>> wage = [14, 17, 19, 24, 12, 15, 18, 21, 30]
-    >>> result = match(wage, trained, age)
+    >>> result = match([14, 17, 12, 15], treat=[1, 1, 0, 0], X=[25, 31, 24, 30])
     >>> result.treated_index.tolist(), result.control_index.tolist()
-    ([0, 1, 2, 3], [4, 5, 6, 7])
-    >>> print(result.summary())
-    Estimate                    2
-    95 % interval               1.307 to 2.693
-    Abadie-Imbens error         0.35355
-    t                           5.6569
-    p-value                     1.5417e-08
-    Variance                    each unit's, from 2 neighbours
-    Estimand                    ATT
-    Observations                9
-    Treated                     4
-    Matched observations        4
-    Matched pairs (unweighted)  4
-    Effective sample size       4 treated, 4 controls
-    Dropped                     0
+    ([0, 1], [2, 3])
 
     Parameters
     ----------
@@ -223,7 +204,7 @@ class MatchResult:
         Number of neighbours that gave each unit's variance (see ``match``); ``None`` without
         ``se``.
     n_without_neighbors
-        Number of matched units without a neighbour of the same arm; they share one variance.
+        Number of matched units without such a neighbour; they share one variance.
     t, p_value
         ``estimate`` divided by ``se`` (else ``se_standard``), and the two-sided normal p-value.
     treated_index, control_index, weights
@@ -468,7 +449,7 @@ def effect_estimate(
     """Estimate the effect from the pairs, in multiples of ``units.outcome_scale``."""
     z = units.x if units.z is None else units.z
     if bias_adjust and options.r_compatible:
-        # R adjusts only if enough units are matched. fsum is exact: fifteen thirds are 5.
+        # R adjusts only if enough units are matched. With fsum, fifteen weights of 1/3 are 5.
         total = math.fsum(pairs.weights)
         count = min(int(np.isin(units.treated, MATCHED_ARMS[options.estimand]).sum()), total)
         bias_adjust = options.ties and count >= z.shape[1]
@@ -497,7 +478,7 @@ def effect_numbers(
     if estimate is None:
         names = ("estimate", "se", "se_standard", "se_conditional", "estimate_unadjusted")
         return dict.fromkeys((*names, "t", "p_value"))
-    # Pairs are in the order of their units. A single unit has no error.
+    # Pairs are in the order of their units, so this is the case of a single matched unit.
     if not problem.options.r_compatible and pairs.query[0] == pairs.query[-1]:
         has_se = False
     is_population = variance == "population"

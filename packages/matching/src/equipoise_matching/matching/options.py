@@ -1,4 +1,8 @@
-"""Check the options of a match, and convert them for the native engine in Rust."""
+"""Check the options of a match, and convert them for the native engine in Rust.
+
+R has the names ``m`` (number of matches of a unit), ``exact`` (columns that are equal in a pair),
+``caliper`` (largest distance in a column) and ``restrict`` (pairs with a given distance).
+"""
 
 from __future__ import annotations
 
@@ -26,7 +30,7 @@ from equipoise_matching.shared.errors import UnusableInput
 Estimand = Literal["ATT", "ATC", "ATE"]
 Order = Literal["data", "largest", "smallest"]
 Restriction = tuple[int, int, float]
-"""Two rows and the squared distance between them; a negative distance forbids the pair."""
+"""Two rows, and the squared distance to use between them; a negative distance forbids the pair."""
 
 MATCHED_ARMS = {"ATT": (1,), "ATC": (0,), "ATE": (0, 1)}
 """Arms for whose units matches are sought, by estimand: 1 for treated units, 0 for controls."""
@@ -36,46 +40,35 @@ DONOR_ARMS = {"ATT": (0,), "ATC": (1,), "ATE": (0, 1)}
 ROUNDING_SHARE = 1e-8
 """Largest asymmetry or negative eigenvalue of a metric, as a share of its largest entry."""
 R_EXACT_TOLERANCE = float(np.sqrt(np.finfo(np.float64).eps))
-"""Caliper of exact columns that R reports, although R matches with another tolerance."""
+"""Caliper of exact columns in R's results; R matches with ``distance_tolerance`` instead."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MatchOptions:
-    """The options of the native engine, which reads fields by these names (``crates/python``).
-
-    Parameters
-    ----------
-    matches
-        Number of matches of each unit, not counting ties.
-    metric
-        Name of a metric, or a weight matrix (k, k).
-    caliper
-        Shape (strata, k): largest distance in each column, in the unit of the column.
-    restrictions
-        Pairs with a given squared distance, and forbidden pairs.
-    ties
-        Whether all tied matches are kept, which needs ``replace``.
-    tolerance
-        Largest difference of two squared distances that count as equal (ties).
-    threads
-        Number of threads; 0 for one on each core.
-    search, instructions
-        Search method and processor instructions, which change only the speed.
-    """
+    """The options of the native engine, which reads fields by these names (``crates/python``)."""
 
     estimand: Estimand
     matches: int
+    """Number of matches of each unit, not counting ties."""
     metric: str | Floats
+    """Name of a metric, or a weight matrix (k, k)."""
     caliper: Floats | None
+    """Shape (strata, k): largest distance in each column, in the unit of the column."""
     restrictions: Sequence[Restriction]
+    """The option ``restrict``: pairs with a given squared distance, and forbidden pairs."""
     replace: bool
     ties: bool
+    """Whether all tied matches are kept, which needs ``replace``."""
     tolerance: float
+    """Largest difference of two squared distances that count as equal (ties)."""
     r_compatible: bool
     threads: int
+    """Number of threads; 0 for one on each core."""
     seed: int
     search: Literal["chosen", "brute_force", "tree"] = "chosen"
+    """Search method; ``chosen`` leaves the choice to the engine. It changes only the speed."""
     instructions: str | None = None
+    """Processor instructions; ``None`` for the fastest."""
 
 
 class PairingOptions(TypedDict, total=False):
@@ -95,8 +88,8 @@ class PairingOptions(TypedDict, total=False):
     seed: int | None
 
 
-def pairing_of(arguments: Mapping[str, Any]) -> PairingOptions:
-    """Return the arguments of a function that are `PairingOptions`."""
+def pairing_options(arguments: Mapping[str, Any]) -> PairingOptions:
+    """Return the `PairingOptions` among the arguments of a function."""
     names = PairingOptions.__annotations__
     return cast(PairingOptions, {name: arguments[name] for name in names if name in arguments})
 
@@ -105,8 +98,8 @@ def pairing_of(arguments: Mapping[str, Any]) -> PairingOptions:
 class MatchProblem:
     """Checked units and options, ready for the native engine.
 
-    ``rows`` has the numbers of the units in the caller's data; ``None`` if all units take part in
-    their order. ``reported_caliper`` (strata, k) is the caliper in results.
+    ``rows`` has the row of each unit in the caller's data; ``None`` if the rows are the same.
+    ``reported_caliper`` (strata, k) is the caliper in results.
     """
 
     units: Units
@@ -137,12 +130,13 @@ def match_problem(
     """Check the options of ``match`` and return them with the units that take part.
 
     The steps: check the options, leave out units outside the common support, sort the units, and
-    compute the caliper of each column. The row numbers in restrictions become the new numbers.
+    compute the caliper of each column. If units leave or move, restrictions get their new rows.
+
     ``strata`` has the stratum of each row, and the number of strata. Each stratum has its own
     caliper, and the engine limits ``m`` in each stratum.
     """
     check_options(estimand, m, distance_tolerance, threads, seed)
-    triples = checked_restrictions(restrict, len(units.x))
+    restrictions = checked_restrictions(restrict, len(units.x))
     metric_or_matrix = checked_metric(metric, units.names)
     rows = None
     if common_support:
@@ -150,34 +144,38 @@ def match_problem(
             units.x[:, 0], units.treated, units.names[0], distance_tolerance if r_compatible else 0
         )
         units = units.subset(rows)
-        # In R, the row numbers in restrictions count only the remaining rows.
+        # R counts the rows of restrictions only among the remaining rows.
         old_rows = range(len(rows)) if r_compatible else rows.tolist()
-        new_rows = {row: index for index, row in enumerate(old_rows)}
-        triples = [
+        new_rows = {old_row: new_row for new_row, old_row in enumerate(old_rows)}
+        restrictions = [
             (new_rows[first], new_rows[second], distance)
-            for first, second, distance in triples
+            for first, second, distance in restrictions
             if first in new_rows and second in new_rows
         ]
     if order != "data" and not replace:
         ordered_rows = rows_in_order(units, order, r_compatible=r_compatible)
-        units, ranks = units.subset(ordered_rows), np.argsort(ordered_rows).tolist()
+        units, places = units.subset(ordered_rows), np.argsort(ordered_rows).tolist()
         rows = ordered_rows if rows is None else rows[ordered_rows]
-        triples = [(ranks[first], ranks[second], distance) for first, second, distance in triples]
-    limits, reported = None, None
+        restrictions = [
+            (places[first], places[second], distance) for first, second, distance in restrictions
+        ]
+    max_distances, reported_caliper = None, None
     if caliper is not None or exact is not None:
         row_strata, strata_count = strata or (np.zeros(len(units.x), dtype=np.int64), 1)
-        limits, is_exact = caliper_limits(
+        max_distances, is_exact = max_column_distances(
             units, row_strata, strata_count, caliper, exact, distance_tolerance, r_compatible
         )
-        reported = np.where(is_exact, R_EXACT_TOLERANCE, limits) if r_compatible else limits.copy()
+        reported_caliper = max_distances.copy()
+        if r_compatible:
+            reported_caliper[:, is_exact] = R_EXACT_TOLERANCE
     if strata is None:
         m = min(m, *(int((units.treated == arm).sum()) for arm in DONOR_ARMS[estimand]))
     options = MatchOptions(
         estimand=estimand,
         matches=min(int(m), len(units.x)),
         metric=metric_or_matrix,
-        caliper=limits,
-        restrictions=triples,
+        caliper=max_distances,
+        restrictions=restrictions,
         replace=replace,
         ties=ties and replace,
         tolerance=distance_tolerance,
@@ -185,7 +183,7 @@ def match_problem(
         threads=int(threads or 0),
         seed=int(seed or 0),
     )
-    return MatchProblem(units, options, rows, reported)
+    return MatchProblem(units, options, rows, reported_caliper)
 
 
 def rows_in_order(units: Units, order: str, *, r_compatible: bool) -> Indices:
@@ -220,11 +218,11 @@ def check_options(
         raise UnusableInput(f"distance_tolerance is {tolerance!r}", hint="give 0 or more")
 
 
-def check_whole_number(name: str, value: float | None, low: int) -> None:
-    """Raise `UnusableInput` if the value is neither ``None`` nor an integer from ``low`` on."""
+def check_whole_number(name: str, value: float | None, minimum: int) -> None:
+    """Raise `UnusableInput` if the value is neither ``None`` nor an integer from ``minimum`` on."""
     is_finite = isinstance(value, int | float | np.number) and math.isfinite(value)
-    if value is not None and not (is_finite and value == int(value) and low <= value < 2**63):
-        hint = f"give a whole number from {low} to 2^63 - 1"
+    if value is not None and not (is_finite and value == int(value) and minimum <= value < 2**63):
+        hint = f"give a whole number from {minimum} to 2^63 - 1"
         raise UnusableInput(f"{name} is {value!r}", hint=hint)
 
 
@@ -274,7 +272,7 @@ def checked_metric(metric: str | ArrayLike, names: Sequence[str]) -> str | Float
 
 
 def checked_restrictions(restrict: Any, rows: int) -> list[Restriction]:
-    """Return triples of two rows (from 0) and a squared distance, negative for a forbidden pair."""
+    """Return the option ``restrict`` as a list, after checking its rows, which count from 0."""
     if restrict is None:
         return []
     triples = to_floats(restrict, "restrict")
@@ -307,44 +305,46 @@ def rows_in_common_range(values: Floats, treated: Truths, name: str, tolerance: 
     return rows
 
 
-def caliper_limits(
+def max_column_distances(
     units: Units,
     strata: Indices,
-    count: int,
+    strata_count: int,
     caliper: Any,
     exact: Any,
     tolerance: float,
     r_compatible: bool,
 ) -> tuple[Floats, Truths]:
-    """Return the largest distance by stratum and column, (count, k), and the exact columns, (k,).
+    """Return the largest distance by stratum and column, and whether each column is exact.
 
-    A caliper is a multiple of the standard deviation in the stratum, with the divisor n. With
-    ``r_compatible``, the sum of squares ignores the weights. Exact values may differ by rounding,
-    or with ``r_compatible`` by the distance tolerance.
+    The shapes are (strata_count, k) and (k,). A caliper is a multiple of the standard deviation in
+    the stratum, with the divisor n. With ``r_compatible``, the sum of squares ignores the weights.
+    Values of exact columns may differ by rounding, or with ``r_compatible`` by the tolerance.
     """
     column_count = len(units.names)
-    limits = np.full((count, column_count), np.inf)
+    max_distances = np.full((strata_count, column_count), np.inf)
     if caliper is not None:
         weights = units.weights_or_ones
         # A stratum without weight is not matched, so its caliper does not matter.
-        totals = np.maximum(np.bincount(strata, weights, count), np.finfo(np.float64).tiny)
+        totals = np.maximum(np.bincount(strata, weights, strata_count), np.finfo(np.float64).tiny)
         widths = caliper_widths(caliper, units.names)
         for index in np.flatnonzero(np.isfinite(widths)):
+            # The values are divided by a power of two, so that no square overflows.
             scale = power_of_two(units.x[:, index])
             values = units.x[:, index] / scale
-            means = np.bincount(strata, weights * values, count) / totals
+            means = np.bincount(strata, weights * values, strata_count) / totals
             squares = (values - means[strata]) ** 2
-            square_sums = np.bincount(strata, squares if r_compatible else weights * squares, count)
-            limits[:, index] = widths[index] * np.sqrt(square_sums / totals) * scale
+            weighted_squares = squares if r_compatible else weights * squares
+            square_sums = np.bincount(strata, weighted_squares, strata_count)
+            max_distances[:, index] = widths[index] * np.sqrt(square_sums / totals) * scale
     is_exact = np.zeros(column_count, dtype=np.bool_)
     if exact is not None:
         is_exact = exact_columns(exact, units.names)
-        largest_values = np.zeros((count, column_count))
+        largest_values = np.zeros((strata_count, column_count))
         np.maximum.at(largest_values, strata, np.abs(units.x))
         rounding = 4 * np.finfo(np.float64).eps * largest_values
-        exact_tolerance = np.full_like(limits, tolerance) if r_compatible else rounding
-        limits[:, is_exact] = exact_tolerance[:, is_exact]
-    return limits, is_exact
+        exact_tolerance = np.full_like(max_distances, tolerance) if r_compatible else rounding
+        max_distances[:, is_exact] = exact_tolerance[:, is_exact]
+    return max_distances, is_exact
 
 
 def caliper_widths(caliper: Any, names: Sequence[str]) -> Floats:
@@ -359,7 +359,7 @@ def caliper_widths(caliper: Any, names: Sequence[str]) -> Floats:
     for width, label in zip(widths, names, strict=True):
         if not width >= 0:
             raise UnusableInput(
-                f"caliper, column {label!r} is {width:g}",
+                f"the caliper of column {label!r} is {width:g}",
                 hint="give 0 or more standard deviations, or infinity for no limit",
             )
     return widths

@@ -27,7 +27,7 @@ class PropensityScore:
     score
         Probability of treatment of each row, between 0 and 1.
     linear
-        Logit of the score of each row, which spreads out scores near 0 and 1.
+        Logit of the score of each row, log(score / (1 - score)).
     names
         Names of the covariates in the model, which has no constant columns.
     """
@@ -53,11 +53,7 @@ def propensity_score(formula_or_matrix: Any, data: Any) -> PropensityScore:
     >>> propensity_score(X, treat).score[:3].round(3).tolist()
     [0.647, 0.454, 0.825]
 
-    Parameters
-    ----------
-    formula_or_matrix, data
-        A formula and its frame, or a matrix of covariates and the treatment
-        (``frames.covariates_of``).
+    The arguments are a formula and its frame, or a matrix of covariates and the treatment.
     """
     return score_of(covariates_of(formula_or_matrix, data))
 
@@ -89,7 +85,7 @@ def score_of(covariates: Covariates) -> PropensityScore:
 
 
 def _basis(matrix: Floats) -> Floats:
-    """Return orthogonal columns with which a model has the same scores as with the matrix.
+    """Return orthogonal columns that give the same scores as the matrix.
 
     So tiny numbers do not count as zero, and dependent columns cause no singular matrix.
     """

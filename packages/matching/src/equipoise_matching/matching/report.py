@@ -1,4 +1,7 @@
-"""Build the reports of a match, of a balance and of a genetic search."""
+"""Build the reports of a match, of a balance and of a genetic search.
+
+``naive`` is the difference between all treated rows and all controls, without matching.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,7 @@ _BALANCE_COLUMNS = (
 def match_report(
     result: MatchResult, balance: Balance, naive: Difference | None, question: MatchQuestion
 ) -> Report:
-    """Build the report of a match. The answer is the effect, or the balance without an outcome."""
+    """Build the report of a match. Without an outcome, the answer is the balance."""
     smallest_p = wording.smallest_p_sentence(balance)
     return _report(
         "matched",
@@ -87,8 +90,8 @@ def search_report(
         facts=(*facts, *(fact for fact in search.facts() if fact not in facts)),
         tables=(weights_table(search), balance_table(balance)),
     )
-    *method, limits = report.method
-    return replace(report, method=(*method, wording.SEARCH_TESTS_SENTENCE, limits))
+    *method, limits_sentences = report.method
+    return replace(report, method=(*method, wording.SEARCH_TESTS_SENTENCE, limits_sentences))
 
 
 def _report(
@@ -102,10 +105,9 @@ def _report(
     facts: Sequence[tuple[str, str]],
     tables: Sequence[TextTable],
 ) -> Report:
-    """Build the report of a match, a balance or a search.
+    """Build a report; the first of the ``sentences`` is the answer if there is no effect.
 
-    ``naive`` is the difference without matching. ``sentences`` describe the balance; the first of
-    them is the answer if there is no effect.
+    ``sentences`` describe the balance, and ``badge`` is the kind of the report.
     """
     effect = None if matches is None else wording.matched_difference(matches)
     answer, *remarks = sentences
@@ -156,7 +158,7 @@ def balance_table(balance: Balance) -> TextTable:
         values = (_number_text(row[key]) for _, key in _BALANCE_COLUMNS)
         rows.append((str(row["variable"]), str(row["when"]), *values))
     headings = ("covariate", "matching", *(heading for heading, _ in _BALANCE_COLUMNS))
-    return TextTable(headings, tuple(rows), "Balance", labels=2)
+    return TextTable(headings, tuple(rows), "Balance", label_columns=2)
 
 
 def _strata_table(result: MatchResult) -> Iterator[TextTable]:

@@ -1,5 +1,6 @@
 """Match inside strata, and estimate one effect over all strata.
 
+A factor is a column, and a stratum has the rows that agree in every factor (R's name: ``by``).
 Sekhon 2011 (JSS 42(7)). The standard errors are from Abadie and Imbens 2006 (Econometrica 74(1)),
 over the pairs of all strata. Formulae, and where R's Matchby differs: docs/methods/matching.md.
 """
@@ -14,9 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from equipoise_matching import _native
-from equipoise_matching.matching.frames import columns_of, levels_of, python_value
+from equipoise_matching.matching.frames import columns_of, python_value, value_indices_of
 from equipoise_matching.matching.match import MatchResult, checked_neighbors, result_fields
-from equipoise_matching.matching.options import Estimand, match_problem, pairing_of
+from equipoise_matching.matching.options import Estimand, match_problem, pairing_options
 from equipoise_matching.matching.units import Floats, Indices, Truths, Units, check_length, units_of
 from equipoise_matching.shared.errors import UnusableInput
 
@@ -60,12 +61,12 @@ def match_by(
     Examples
     --------
     >>> from equipoise_matching import match_by
-    >>> age = [25, 31, 38, 46, 24, 30, 40, 47, 52]
-    >>> trained = [1, 1, 1, 1, 0, 0, 0, 0, 0]
-    >>> wage = [14, 17, 19, 24, 12, 15, 18, 21, 30]
-    >>> region = ["north", "north", "south", "south", "north", "north", "south", "south", "south"]
-    >>> match_by(wage, trained, age, by=region).estimate
-    2.0
+    >>> wage, trained, age = [14, 17, 12, 15, 30], [1, 1, 0, 0, 0], [25, 31, 24, 30, 52]
+    >>> result = match_by(wage, trained, age, by=["north", "south", "north", "south", "east"])
+    >>> [(stratum.values, stratum.estimate) for stratum in result.strata]
+    [(('east',), None), (('north',), 2.0), (('south',), 2.0)]
+    >>> [stratum.values for stratum in result.skipped]
+    [('east',)]
 
     Parameters
     ----------
@@ -89,19 +90,19 @@ variance, distance_tolerance, threads, seed
     ties = (not r_compatible if ties is None else bool(ties)) and replace
     # R has the standard error of Abadie and Imbens only for ATT.
     has_se = replace and (not r_compatible or (ties and estimand == "ATT"))
-    strata = (factors.code, count)
-    problem = match_problem(units, metric=metric, strata=strata, **pairing_of(locals()))
+    strata = (factors.stratum_of_row, count)
+    problem = match_problem(units, metric=metric, strata=strata, **pairing_options(locals()))
     needs_variances = neighbor_count > 0 and units.outcome is not None and has_se
     neighbors = float(neighbor_count) if needs_variances else None
     pairs, variances = _native.match_strata(
-        units, problem.options, factors.code, count, neighbors, progress
+        units, problem.options, factors.stratum_of_row, count, neighbors, progress
     )
     is_incomplete = incomplete_strata(units, factors)
     if is_incomplete.all():
         raise UnusableInput(
             f"each of the {count} strata of {', '.join(factors.names)} lacks treated units or "
             "controls",
-            hint="give by fewer factors, or factors with fewer values",
+            hint="give fewer factors in by=, or factors with fewer values",
         )
     fields = result_fields(
         problem, pairs, variances, variance, has_se=has_se, neighbors=neighbor_count
@@ -114,37 +115,24 @@ variance, distance_tolerance, threads, seed
         rows=len(units.x),
         by=factors.names,
         strata=strata_of(units, factors, pairs, is_incomplete),
-        stratum=factors.code[pairs.query],
+        stratum=factors.stratum_of_row[pairs.query],
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Stratum:
-    """The rows that agree in every factor.
-
-    Parameters
-    ----------
-    values
-        Value of each factor.
-    n, n_treated
-        Numbers of rows and of treated rows.
-    n_weighted
-        Sum of the weights of the pairs.
-    n_dropped
-        Number of units of the estimand without a match.
-    estimate
-        The effect without bias adjustment; ``None`` without a pair or an outcome.
-    skipped
-        Whether the stratum lacks treated units or controls.
-    """
+    """The rows that agree in every factor, with numbers as in ``MatchResult``."""
 
     values: tuple[Any, ...]
+    """Value of each factor."""
     n: int
     n_treated: int
     n_weighted: float
     n_dropped: int
     estimate: float | None
+    """The effect, without bias adjustment; ``None`` without a pair or an outcome."""
     skipped: bool
+    """Whether the stratum lacks treated units or controls."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -157,15 +145,9 @@ class MatchByResult(MatchResult):
     Examples
     --------
     >>> from equipoise_matching import match_by
-    >>> age = [25, 31, 38, 46, 24, 30, 40, 47, 52]
-    >>> trained = [1, 1, 1, 1, 0, 0, 0, 0, 0]
-    >>> wage = [14, 17, 19, 24, 12, 15, 18, 21, 30]
-    >>> region = ["north", "north", "south", "south", "north", "north", "south", "south", "east"]
-    >>> result = match_by(wage, trained, age, by={"region": region})
-    >>> [(stratum.values, stratum.estimate) for stratum in result.strata]
-    [(('east',), None), (('north',), 2.0), (('south',), 2.0)]
-    >>> [stratum.values for stratum in result.skipped]
-    [('east',)]
+    >>> result = match_by(None, treat=[1, 0, 1, 0], X=[1, 2, 3, 4], by=["a", "a", "b", "b"])
+    >>> [stratum.values for stratum in result.strata]
+    [('a',), ('b',)]
 
     Parameters
     ----------
@@ -221,13 +203,13 @@ class MatchByResult(MatchResult):
 
 @dataclass(frozen=True, slots=True)
 class Factors:
-    """The strata of all rows, in the order of the factors' values.
+    """The strata of all rows, in the order of the values of the factors.
 
-    ``code`` (n,) is each row's stratum. ``values`` has the factors' values in each stratum.
+    ``values`` has for each stratum the values of the factors.
     """
 
     names: tuple[str, ...]
-    code: Indices
+    stratum_of_row: Indices
     values: tuple[tuple[Any, ...], ...]
 
 
@@ -246,24 +228,24 @@ def factors_of(by: Any, rows: int) -> Factors:
         columns = dict(zip(names if len(names) > 1 else ["by"], factors, strict=True))
     if not columns:
         raise UnusableInput("by has no column", hint="give at least one factor")
-    code = np.zeros(rows, dtype=np.int64)
+    stratum_of_row = np.zeros(rows, dtype=np.int64)
     for name, column in columns.items():
         if column.ndim != 1:
             raise UnusableInput(f"by, factor {name!r} has shape {column.shape}", hint="give a list")
         check_length(len(column), f"by, factor {name!r}", rows)
-        levels = levels_of(column, f"by, factor {name!r}")
-        # Codes are renumbered after each factor, because products of codes may overflow.
-        combined = code * (int(levels.max()) + 1) + levels
-        code = np.unique(combined, return_inverse=True)[1].astype(np.int64).reshape(-1)
-    _, first_rows = np.unique(code, return_index=True)
+        indices = value_indices_of(column, f"by, factor {name!r}")
+        # Strata are renumbered after each factor, because the products may overflow.
+        combined = stratum_of_row * (int(indices.max()) + 1) + indices
+        stratum_of_row = np.unique(combined, return_inverse=True)[1].astype(np.int64).reshape(-1)
+    _, first_rows = np.unique(stratum_of_row, return_index=True)
     values = [[python_value(cell) for cell in column[first_rows]] for column in columns.values()]
-    return Factors(tuple(columns), code, tuple(zip(*values, strict=True)))
+    return Factors(tuple(columns), stratum_of_row, tuple(zip(*values, strict=True)))
 
 
 def incomplete_strata(units: Units, factors: Factors) -> Truths:
-    """Return for each stratum whether its treated units or its controls have no weight."""
+    """Return for each stratum whether it lacks treated units or controls of positive weight."""
     arms = [
-        np.bincount(factors.code, units.weights_or_ones * is_in_arm, len(factors.values))
+        np.bincount(factors.stratum_of_row, units.weights_or_ones * is_in_arm, len(factors.values))
         for is_in_arm in (units.treated, ~units.treated)
     ]
     return np.asarray(np.min(arms, axis=0) <= 0)
@@ -275,12 +257,12 @@ def strata_of(
     """Count the rows, pairs and dropped units of each stratum, and estimate its effect."""
     count = len(factors.values)
 
-    def sums(code: Indices, values: Floats | None = None) -> list[Any]:
-        """Return the sum of the values in each stratum; without values, their number."""
-        totals: list[Any] = np.bincount(code, values, count).tolist()
+    def sums(strata: Indices, values: Floats | None = None) -> list[Any]:
+        """Return the sum of the values in each stratum; without values, the number of rows."""
+        totals: list[Any] = np.bincount(strata, values, count).tolist()
         return totals
 
-    pair_strata = factors.code[pairs.query]
+    pair_strata = factors.stratum_of_row[pairs.query]
     weights = sums(pair_strata, pairs.weights)
     effects: list[float | None] = [None] * count
     if units.outcome is not None:
@@ -293,10 +275,10 @@ def strata_of(
         ]
     columns = zip(
         factors.values,
-        sums(factors.code),
-        sums(factors.code[units.treated]),
+        sums(factors.stratum_of_row),
+        sums(factors.stratum_of_row[units.treated]),
         weights,
-        sums(factors.code[pairs.dropped]),
+        sums(factors.stratum_of_row[pairs.dropped]),
         effects,
         is_incomplete.tolist(),
         strict=True,

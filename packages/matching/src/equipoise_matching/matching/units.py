@@ -1,4 +1,7 @@
-"""Check the data of the units to be matched; errors name the column and the rows."""
+"""Check the data of the units to be matched; errors name the column and the rows.
+
+``X`` (covariates to match on) and ``Z`` (covariates of the bias adjustment) are R's names.
+"""
 
 from __future__ import annotations
 
@@ -27,29 +30,21 @@ FINITE_HINT = "replace them by finite numbers, or by empty fields if the value i
 class Units:
     """Checked data of n units, which ``_native`` reads by the names of the fields.
 
-    Parameters
-    ----------
-    x
-        Shape (n, k), the covariates to match on.
-    names
-        Names of the columns of ``x``.
-    treated
-        Shape (n,), whether each unit is treated. Both arms have units.
-    outcome, weights
-        Shape (n,), or ``None``.
-    z
-        Shape (n, l), the covariates of the bias adjustment; ``None`` for ``x``.
-    outcome_scale
-        Number by which ``outcome`` was divided: a power of two, so that squares do not overflow.
+    The shapes are (n,), except of ``x`` (n, k) and ``z`` (n, l).
     """
 
     x: Floats
+    """Covariates to match on."""
     names: tuple[str, ...]
+    """Names of the columns of ``x``."""
     treated: Truths
+    """Whether each unit is treated. Both arms have units."""
     outcome: Floats | None
     weights: Floats | None
     z: Floats | None
+    """Covariates of the bias adjustment; ``None`` for ``x``."""
     outcome_scale: float = 1.0
+    """Power of two by which ``outcome`` was divided, so that no square overflows."""
 
     @property
     def weights_or_ones(self) -> Floats:
@@ -97,8 +92,9 @@ def units_of(
 
 
 def power_of_two(*arrays: Floats) -> float:
-    """Return a power of two near the largest value. Division by it causes no rounding."""
+    """Return a power of two near the largest value; division by a power of two never rounds."""
     _, exponent = math.frexp(max(float(np.abs(values).max()) for values in arrays))
+    # The power and its inverse stay far from the limits of a float.
     return math.ldexp(1.0, min(max(exponent, -1000), 1000))
 
 
@@ -155,7 +151,10 @@ def _convert_cells(array: NDArray[Any], labels: Sequence[str]) -> Floats:
 
 
 def checked_table(values: Any, name: str, letter: str) -> tuple[Floats, tuple[str, ...]]:
-    """Return finite numbers, shape (n, k), and the names of their columns, or raise an error."""
+    """Return finite numbers, shape (n, k), and the names of their columns.
+
+    Unnamed columns get ``letter`` and a number. Raise `UnusableInput` for other values.
+    """
     if isinstance(values, Mapping):
         columns = {f"{name}, column {str(key)!r}": cells for key, cells in values.items()}
         for label, cells in columns.items():

@@ -1,4 +1,7 @@
-"""Compute the balance of one covariate: standardized differences, tests and QQ differences."""
+"""Compute the balance of one covariate: standardized differences, tests and distributions.
+
+``sdiff``, R's name, is the standardized difference of the means.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from equipoise_matching.matching.distributions import (
-    QQ,
+    DifferenceSummary,
     KSTest,
     Sample,
     check_boot,
@@ -42,7 +45,7 @@ class UnivariateBalance:
         Two-sided p-value of a paired t-test for pairs, else of Welch's t-test.
     ks
         Kolmogorov-Smirnov test; ``None`` if not requested or for a covariate with two values.
-    qq, qq_raw
+    ecdf_differences, quantile_differences
         Differences of the empirical distribution functions, and of the quantiles.
     """
 
@@ -55,8 +58,8 @@ class UnivariateBalance:
     sdiff_pooled: float
     t_p_value: float
     ks: KSTest | None
-    qq: QQ
-    qq_raw: QQ
+    ecdf_differences: DifferenceSummary
+    quantile_differences: DifferenceSummary
 
 
 def balance_uv(
@@ -95,9 +98,9 @@ def balance_uv(
     weights_treated, weights_control
         Weight of each row. For pairs, give the weights of the pairs in one of the arguments.
     matched
-        Whether the rows are pairs, whose variance has the sum of the weights as its divisor.
+        Whether the rows are pairs. Then the divisor of a variance is the sum of the weights.
     paired
-        Whether pairs get a paired t-test.
+        Whether pairs get a paired t-test, not Welch's.
     r_compatible
         Whether to return R's numbers even where R has an error (docs/evidence/r-packages.md).
     """
@@ -134,9 +137,9 @@ def balance_of(
 ) -> UnivariateBalance:
     """Return the result of ``balance_uv`` without KS, from checked samples."""
     # The values are divided by a power of two, so that no square overflows.
-    unit = power_of_two(treated.values, control.values)
-    treated = Sample(treated.values / unit, treated.weights)
-    control = Sample(control.values / unit, control.weights)
+    scale = power_of_two(treated.values, control.values)
+    treated = Sample(treated.values / scale, treated.weights)
+    control = Sample(control.values / scale, control.weights)
     treated_moments = Moments.of(treated.values, treated.weights)
     control_moments = Moments.of(control.values, control.weights)
     difference = treated_moments.mean - control_moments.mean
@@ -155,19 +158,21 @@ def balance_of(
         variances = treated_moments.population_variance, control_moments.population_variance
     if r_compatible:
         treated, control = treated.unweighted, control.unweighted
-    qq_raw = qq_of_samples(treated, control, standardize=False, r_compatible=r_compatible)
+    differences = qq_of_samples(treated, control, standardize=False, r_compatible=r_compatible)
     return UnivariateBalance(
-        mean_treated=treated_moments.mean * unit,
-        mean_control=control_moments.mean * unit,
-        variance_treated=variances[0] * unit * unit,
-        variance_control=variances[1] * unit * unit,
+        mean_treated=treated_moments.mean * scale,
+        mean_control=control_moments.mean * scale,
+        variance_treated=variances[0] * scale * scale,
+        variance_control=variances[1] * scale * scale,
         variance_ratio=_variance_ratio(*variances),
         sdiff=sdiff,
         sdiff_pooled=sdiff_pooled,
         t_p_value=t_p_value,
         ks=None,
-        qq=qq_of_samples(treated, control, standardize=True),
-        qq_raw=QQ(qq_raw.mean * unit, qq_raw.median * unit, qq_raw.max * unit),
+        ecdf_differences=qq_of_samples(treated, control, standardize=True),
+        quantile_differences=DifferenceSummary(
+            differences.mean * scale, differences.median * scale, differences.max * scale
+        ),
     )
 
 
@@ -179,8 +184,8 @@ def ks_tests_of(
     r_compatible: bool,
     progress: Callable[[int], None] | None = None,
 ) -> list[KSTest]:
-    """Make the KS tests of several covariates of the same rows; R ignores weights."""
-    if r_compatible:
+    """Make the KS tests of several covariates of the same rows."""
+    if r_compatible:  # R ignores weights.
         columns = [(treated.unweighted, control.unweighted) for treated, control in columns]
     return ks_tests(columns, boot=boot, random=random, r_compatible=r_compatible, progress=progress)
 
@@ -258,7 +263,7 @@ def _welch(first: Moments, second: Moments) -> tuple[float, float]:
     squared_error = first_error + second_error
     if not squared_error > 0.0:
         return squared_error, math.nan
-    # Shares are used, because the squares of tiny variances would be 0.
+    # The formula uses shares, because the squares of tiny variances would be 0.
     share = first_error / squared_error
     degrees_of_freedom = 1.0 / (
         share**2 / (first.size - 1.0) + (1.0 - share) ** 2 / (second.size - 1.0)

@@ -1,10 +1,14 @@
-"""Write the sentences of a match: its effect, balance, method and warnings."""
+"""Write the sentences of a match: its effect, balance, method and warnings.
+
+The naive difference compares all rows, without matching. ``sdiff`` is a standardized difference: a
+difference of means in percent of a standard deviation.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from msgspec import Struct
@@ -27,12 +31,12 @@ LARGE_DIFFERENCE_PERCENT = 10.0
 _UNITS = {"ATT": "treated", "ATC": "untreated", "ATE": "units"}
 _ALL_UNITS = {"ATT": "the treated units", "ATC": "the untreated units", "ATE": "all units"}
 _ONE_UNIT = {"ATT": "treated unit", "ATC": "control", "ATE": "unit"}
-"""Names of the units for which matches are sought, by estimand."""
+"""Names of the units for which matches are sought: after a number, all units, and one unit."""
 _METRIC_PHRASES = {
     "inverse_variance": "each scaled by its standard deviation",
     "mahalanobis": "by their Mahalanobis distance",
 }
-"""How the covariates give a distance, by the name of the metric."""
+"""Phrases about the distance between two units, by the name of the metric."""
 MAX_WORSENED_COVARIATES = 4
 """Largest number of covariates with a worse balance that a warning lists."""
 MAX_LISTED_COVARIATES = 12
@@ -43,16 +47,16 @@ LIMITS_SENTENCES = (
     "source."
 )
 SEARCH_TESTS_SENTENCE = (
-    "In its Kolmogorov-Smirnov tests, the search counts each row once for each pair, whatever the "
-    "weight of the pair (docs/methods/genetic-matching.md). The balance weights the pairs, so its "
-    "smallest p-value may differ from the p-value of the search."
+    "The Kolmogorov-Smirnov tests of the search ignore the weights of pairs "
+    "(docs/methods/genetic-matching.md). The table of balance uses these weights, so its smallest "
+    "p-value may differ from the p-value of the search."
 )
 _ORDER_PHRASES = {
     "data": "in the order of the rows",
     "largest": "from the largest score on",
     "smallest": "from the smallest score on",
 }
-"""The order in which units are matched, by the option ``order``."""
+"""Phrases about the order in which units are matched, by the option ``order``."""
 
 
 class MatchQuestion(Struct, frozen=True):
@@ -83,15 +87,16 @@ def naive_difference(
     outcome: NDArray[np.float64], treated: NDArray[np.bool_], weights: NDArray[np.float64] | None
 ) -> Difference:
     """Return the mean of all treated rows minus the mean of all controls, with Welch's interval."""
-    unit = power_of_two(outcome)
+    # The outcome is divided by a power of two, so that no square overflows.
+    scale = power_of_two(outcome)
     first, second = (
-        Moments.of(outcome[arm] / unit, None if weights is None else weights[arm])
+        Moments.of(outcome[arm] / scale, None if weights is None else weights[arm])
         for arm in (treated, ~treated)
     )
     interval = welch_interval(first, second)
     return Difference(
-        unit * (first.mean - second.mean),
-        None if interval is None else (unit * interval[0], unit * interval[1]),
+        scale * (first.mean - second.mean),
+        None if interval is None else (scale * interval[0], scale * interval[1]),
     )
 
 
@@ -133,7 +138,9 @@ def balance_sentence(balance: Balance) -> str:
     if balance.after is None:
         return f"Without matching, {_worst_phrase(before)}."
     after = most_different(balance.variables, balance.after)
-    earlier = "this is unknown" if before is None else f"{before[0]} did, {_size_phrase(before[1])}"
+    earlier = "this is unknown"
+    if before is not None:
+        earlier = f"{before.covariate} did, {_size_phrase(before.percent)}"
     return f"After matching {_worst_phrase(after)}; before, {earlier}."
 
 
@@ -153,10 +160,11 @@ def dropped_sentence(result: MatchResult) -> str:
 def effective_sentence(result: MatchResult) -> str:
     """Describe the effective sample size."""
     treated, controls = (f"{size:,.4g}" for size in result.effective_sizes)
-    used = len(np.unique(result.treated_index)), len(np.unique(result.control_index))
+    treated_count = len(np.unique(result.treated_index))
+    control_count = len(np.unique(result.control_index))
     return (
-        f"The pairs use {used[0]:,} treated units and {used[1]:,} controls; by their weights they "
-        f"are worth {treated} and {controls} (effective sample size)."
+        f"The pairs use {treated_count:,} treated units and {control_count:,} controls; by their "
+        f"weights they are worth {treated} and {controls} (effective sample size)."
     )
 
 
@@ -174,23 +182,30 @@ def signed_interval(interval: tuple[float, float] | None) -> str:
     return "unknown" if interval is None else " to ".join(map(signed_amount, interval))
 
 
+class LargestDifference(NamedTuple):
+    """The covariate that differs most, and its standardized difference without a sign."""
+
+    covariate: str
+    percent: float
+
+
 def most_different(
     variables: tuple[str, ...], balances: tuple[UnivariateBalance, ...]
-) -> tuple[str, float] | None:
-    """Return the covariate that differs most, and its percentage; ``None`` if unknown."""
+) -> LargestDifference | None:
+    """Return the covariate that differs most; ``None`` if no difference is known."""
     known = [
-        (name, abs(variable.sdiff))
+        LargestDifference(name, abs(variable.sdiff))
         for name, variable in zip(variables, balances, strict=True)
         if not math.isnan(variable.sdiff)
     ]
-    return max(known, key=lambda pair: pair[1]) if known else None
+    return max(known, key=lambda difference: difference.percent) if known else None
 
 
-def _worst_phrase(worst: tuple[str, float] | None) -> str:
+def _worst_phrase(worst: LargestDifference | None) -> str:
     if worst is None:
         return "it is unknown how much the covariates differ"
-    unit = "" if math.isinf(worst[1]) else " of a standard deviation"
-    return f"{worst[0]} differs most, {_size_phrase(worst[1])}{unit}"
+    of_unit = "" if math.isinf(worst.percent) else " of a standard deviation"
+    return f"{worst.covariate} differs most, {_size_phrase(worst.percent)}{of_unit}"
 
 
 def _size_phrase(percent: float) -> str:
@@ -313,8 +328,8 @@ def tests_sentence(balance: Balance) -> str:
     tests = [variable.ks for variable in balances if variable.ks is not None]
     distributions = "no distribution is tested"
     if tests:
-        boot = any(test.boot_p_value is not None for test in tests)
-        method = "bootstrapped (Abadie 2002)" if boot else "exact or asymptotic"
+        has_bootstrap = any(test.boot_p_value is not None for test in tests)
+        method = "bootstrapped (Abadie 2002)" if has_bootstrap else "exact or asymptotic"
         distributions = f"Kolmogorov-Smirnov tests of distributions, {method}"
     paired = ", paired after matching" if balance.after is not None else ""
     return (
@@ -341,7 +356,7 @@ def match_warnings(result: MatchResult | None, balance: Balance) -> Iterator[Ana
                 "search for better weights with equipoise genmatch, or match on fewer covariates",
             )
         worst = most_different(balance.variables, balance.after)
-        if worst is None or worst[1] > LARGE_DIFFERENCE_PERCENT:
+        if worst is None or worst.percent > LARGE_DIFFERENCE_PERCENT:
             yield AnalysisWarning(
                 "unbalanced",
                 f"After matching {_worst_phrase(worst)}: that difference, not the treatment, may "

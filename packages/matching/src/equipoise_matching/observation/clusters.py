@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from msgspec import Struct
 
-from equipoise_matching.matching.frames import levels_of, missing_in
+from equipoise_matching.matching.frames import missing_in, value_indices_of
 from equipoise_matching.matching.units import Floats, Indices, Truths
 from equipoise_matching.observation.question import Log, Question
 from equipoise_matching.shared.errors import UnusableInput
@@ -123,7 +123,7 @@ def _requested_clusters(log: Log, names: tuple[str, ...], treated: Truths) -> Cl
 
 def _clusters_of_column(log: Log, name: str, treated: Truths) -> Clusters:
     column = log[name]
-    code = levels_of(column, name)
+    code = value_indices_of(column, name)
     is_time = column.dtype.kind in "Mf" or name.lower() in TIME_NAMES
     if is_time and int(code.max()) + 1 > _MIN_DISTINCT_SHARE * len(column):
         # The order of the levels is the order of time.

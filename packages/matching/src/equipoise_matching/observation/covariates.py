@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from equipoise_matching.matching.frames import (
     MAX_CATEGORIES,
-    levels_of,
     missing_in,
-    numbers_or_indicators,
+    numeric_columns_of,
+    value_indices_of,
 )
 from equipoise_matching.matching.units import Floats, Indices
 from equipoise_matching.observation.clusters import is_known_cluster
@@ -88,9 +88,11 @@ def read_covariates(log: Log, question: Question) -> Covariates:
     for name in question.matched_on:
         if name not in exact:
             column = column_of(log, name, "covariates")
-            indicators = numbers_or_indicators(column, name)
+            indicators = numeric_columns_of(column, name)
             columns += [(label, name, values) for label, values in indicators]
-    codes = [levels_of(column_of(log, name, "exact"), name).astype(np.float64) for name in exact]
+    codes = [
+        value_indices_of(column_of(log, name, "exact"), name).astype(np.float64) for name in exact
+    ]
     empty = np.empty((row_count(log), 0))
     return Covariates(
         tuple(name for name, _, _ in columns),

@@ -142,8 +142,8 @@ class BalancedMatch(Struct, frozen=True):
                     candidate_after=after.mean_treated,
                     baseline_after=after.mean_control,
                     difference_after=_finite_or_none(after.sdiff / 100.0),
-                    ks_before=before.qq.max,
-                    ks_after=after.qq.max,
+                    ks_before=before.ecdf_differences.max,
+                    ks_after=after.ecdf_differences.max,
                     term=None if worst is None else worst.name,
                     term_after=None if worst is None else _finite_or_none(worst.difference),
                 )

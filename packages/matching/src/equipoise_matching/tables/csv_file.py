@@ -1,7 +1,7 @@
 """Read and write CSV with the standard library.
 
 A column has the first of these types that fits all its cells: integers, numbers, truth values,
-dates, times, texts. Reading in blocks of rows needs little more memory than the columns.
+dates, times, texts. A file is read in blocks of rows, which need little memory.
 """
 
 from __future__ import annotations
@@ -70,12 +70,9 @@ def read_csv(path: Path, as_text: Collection[str] = ()) -> Columns:
     The separator is a comma, semicolon or tab: the first of these that the first line contains.
     With semicolons or tabs, 1,5 is a number.
 
-    Raise `UnusableInput` if the file is not such a table; the error names the line.
+    ``as_text`` names columns to read as text, such as versions: as numbers, 1.1 and 1.10 are equal.
 
-    Parameters
-    ----------
-    as_text
-        Columns to read as text, such as versions: as numbers, 1.1 and 1.10 are equal.
+    Raise `UnusableInput` if the file is not such a table; the error names the line.
     """
     text_columns = frozenset(as_text)
     try:
@@ -112,7 +109,7 @@ def _cell_text(value: Any) -> Any:
 
 
 def _read_blocks(path: Path, as_text: frozenset[str]) -> tuple[Columns, frozenset[str]]:
-    """Return the columns, and the names of columns whose blocks have different types."""
+    """Return the columns, and the names of mixed columns, whose blocks have different types."""
     blocks: list[list[_ColumnBlock]] = []
     with _open_text(path) as file:
         first_line = file.readline()
@@ -171,7 +168,7 @@ def _typed_block(cells: Sequence[str], separator: str) -> _ColumnBlock:
         cells = [cell.replace(",", ".") for cell in cells]
         texts = [cell.replace(",", ".") for cell in texts]
     joined = "".join(texts)
-    # In a table, 1_000 and digits of other scripts are texts. Python would read them as numbers.
+    # Python would read 1_000 and digits of other scripts as numbers. In a table, they are texts.
     if joined.isascii() and "_" not in joined:
         integers = _to_numbers(texts, int)
         if integers is not None and len(texts) == len(cells):
@@ -241,7 +238,8 @@ def _fill_missing(values: NDArray[Any], cells: Sequence[str], missing: Any) -> N
 
 def _concatenate(blocks: Sequence[_ColumnBlock], types: set[str]) -> NDArray[Any]:
     """Return the values of all blocks; ``types`` has the names of their types."""
-    # A column of dates and times gets the missing value of dates, which NumPy converts.
+    # A block without values has no type, so it gets the missing values of the column's type. The
+    # smallest name is "date" for a column of dates and times; NumPy converts its missing value.
     missing_value = _MISSING_VALUES.get(min(types, default=""))
     return np.concatenate(
         [

@@ -38,14 +38,14 @@ from equipoise_matching.tables.problem import (
     MatchColumns,
     MatchTable,
     Pairing,
-    PairingOptions,
+    TablePairingOptions,
     read_table,
 )
 from equipoise_matching.tables.reading import read_columns, source_of
 
 
 @with_matchit_hints
-@accepts_keywords(PairingOptions, Pairing())
+@accepts_keywords(TablePairingOptions, Pairing())
 def match(
     table: Any,
     outcome: str | None = None,
@@ -63,7 +63,7 @@ def match(
     variance_neighbors: int | None = None,
     variance: Literal["population", "sample"] = "population",
     progress: Progress | None = None,
-    **pairing: Unpack[PairingOptions],
+    **pairing: Unpack[TablePairingOptions],
 ) -> TableMatch:
     """Match the treated rows of a table with its controls, and estimate the effect.
 
@@ -109,11 +109,11 @@ def match(
     propensity
         Whether to match on a propensity score of the covariates instead of the covariates.
     pairing
-        Options of `PairingOptions`, which decide which rows may form pairs: ``estimand``, ``m``,
-        ``exact``, ``caliper``, ``replace``, ``ties``, ``common_support``, ``r_compatible``,
-        ``threads``, ``seed``.
+        The options of `TablePairingOptions`, which decide which rows may form pairs: ``estimand``,
+        ``m`` (number of matches), ``exact``, ``caliper``, ``replace``, ``ties``,
+        ``common_support``, ``r_compatible``, ``threads``, ``seed``.
     """
-    columns = MatchColumns.of(
+    names = MatchColumns.of(
         treatment=treatment,
         covariates=covariates,
         formula=formula,
@@ -124,7 +124,7 @@ def match(
         missing=missing,
     )
     return match_table(
-        read_table(table, columns),
+        read_table(table, names),
         Pairing.of(order=order, **pairing),
         frame=table,
         metric=metric,
@@ -162,15 +162,11 @@ def match_balance(
     Examples
     --------
     >>> from equipoise_matching.tables import match, match_balance
-    >>> people = {
-    ...     "trained": [1, 1, 1, 1, 0, 0, 0, 0, 0],
-    ...     "age": [25, 31, 38, 46, 24, 30, 40, 47, 52],
-    ...     "wage": [14, 17, 19, 24, 12, 15, 18, 21, 30],
-    ... }
-    >>> result = match(people, outcome="wage", treatment="trained", covariates=["age"])
+    >>> people = {"trained": [1, 1, 0, 0, 0], "age": [25, 31, 24, 31, 52]}
+    >>> result = match(people, treatment="trained", covariates=["age"])
     >>> balance = match_balance(people, "trained", ["age"], match=result, boot=0)
     >>> round(balance.after[0].sdiff, 1)
-    -2.8
+    11.8
 
     Parameters
     ----------
@@ -181,24 +177,25 @@ def match_balance(
     estimand, boot, ks, paired, r_compatible, seed, progress
         As for ``equipoise_matching.match_balance``.
     """
-    columns = MatchColumns.of(
+    names = MatchColumns.of(
         treatment=treatment,
         covariates=covariates,
         formula=formula,
         weights=weights,
         missing=missing,
     )
-    arrays = read_table(table, columns)
-    matched = None if match is None else _renumbered_pairs(match, arrays)
-    used_estimand: Estimand = estimand or (match.pairing.estimand if match is not None else "ATT")
-    pairing = Pairing(estimand=used_estimand, r_compatible=r_compatible)
+    arrays = read_table(table, names)
+    pairs = None if match is None else _renumbered_pairs(match, arrays)
+    if estimand is None:
+        estimand = "ATT" if match is None else match.pairing.estimand
+    pairing = Pairing(estimand=estimand, r_compatible=r_compatible)
     return balance_of(
-        arrays, matched, pairing, boot=boot, ks=ks, paired=paired, seed=seed, progress=progress
+        arrays, pairs, pairing, boot=boot, ks=ks, paired=paired, seed=seed, progress=progress
     )
 
 
 @with_matchit_hints
-@accepts_keywords(PairingOptions, Pairing())
+@accepts_keywords(TablePairingOptions, Pairing())
 def gen_match(
     table: Any,
     treatment: str | None = None,
@@ -220,7 +217,7 @@ def gen_match(
     variance_neighbors: int | None = None,
     executor: Any = None,
     progress: SearchProgress | None = None,
-    **pairing: Unpack[PairingOptions],
+    **pairing: Unpack[TablePairingOptions],
 ) -> TableMatch:
     """Search for the weights of the covariates with the best balance, and match with them.
 
@@ -229,14 +226,10 @@ def gen_match(
     Examples
     --------
     >>> from equipoise_matching.tables import gen_match
-    >>> people = {
-    ...     "trained": [1, 1, 1, 1, 0, 0, 0, 0, 0],
-    ...     "age": [25, 31, 38, 46, 24, 30, 40, 47, 52],
-    ...     "wage": [14, 17, 19, 24, 12, 15, 18, 21, 30],
-    ... }
-    >>> result = gen_match(people, "trained", ["age"], outcome="wage", population=20, seed=1)
-    >>> result.estimate
-    2.0
+    >>> people = {"trained": [1, 0, 1, 0, 0, 1], "age": [21, 22, 24, 25, 27, 29]}
+    >>> result = gen_match(people, "trained", ["age"], population=20, seed=1)
+    >>> list(result.weights)
+    ['age']
 
     Parameters
     ----------
@@ -250,7 +243,7 @@ executor, progress
     variance_neighbors
         As for ``match``, for the effect with the best weights.
     """
-    columns = MatchColumns.of(
+    names = MatchColumns.of(
         treatment=treatment,
         covariates=covariates,
         formula=formula,
@@ -261,7 +254,7 @@ executor, progress
         missing=missing,
     )
     return search_table(
-        read_table(table, columns),
+        read_table(table, names),
         Pairing.of(**pairing),
         frame=table,
         population=population,

@@ -1,6 +1,7 @@
 """Match the rows of a table, with the effect, the balance and the matched data as the result.
 
-``match`` and ``gen_match`` return a `TableMatch`, and the command line shows it.
+``match`` and ``gen_match`` return a `TableMatch`, and the command line shows it. Its
+``array_match`` numbers only the rows that take part; its ``pairs`` have the rows of the table.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ from equipoise_matching.warning import AnalysisWarning
 if TYPE_CHECKING:
     import pandas
 
-
 Progress = Callable[[int, int], None]
+"""Function that receives the number of finished and of all units."""
 ROW, PAIR, STRATUM, WEIGHT = "row", "pair", "stratum", "weight"
 """Names of the columns that the matched data set adds to the table."""
 
@@ -58,16 +59,10 @@ def match_table(
     frame: Any = None,
     **further_options: Any,
 ) -> TableMatch:
-    """Match the rows of a table.
+    """Match the rows of a table, with the options of ``run_match``.
 
-    Raise `UnusableInput` if two options cannot be combined.
-
-    Parameters
-    ----------
-    frame
-        The data frame from which the table was read; ``None`` for a file.
-    metric, propensity, bias_adjust, further_options
-        Options of ``run_match``.
+    ``frame`` is the data frame from which the table was read; ``None`` for a file. Raise
+    `UnusableInput` if two options cannot be combined.
     """
     options = {"metric": metric, "propensity": propensity, "bias_adjust": bias_adjust}
     array_match = run_match(table, pairing, **options, **further_options)
@@ -87,18 +82,12 @@ def search_table(
 ) -> TableMatch:
     """Search for the weights of the covariates with the best balance, and match with them.
 
-    Parameters
-    ----------
-    boot, ks, search_options
-        Options of ``gen_match``.
-    variance_neighbors
-        Option of ``match``, for the standard error of the effect.
-    frame
-        The data frame from which the table was read; ``None`` for a file.
+    The options are those of ``gen_match``, and ``variance_neighbors`` of ``match``. ``frame`` is
+    the data frame from which the table was read; ``None`` for a file.
     """
     treated, covariates = table.covariates.treated.astype(float), columns_by_name(table.covariates)
     settings: dict[str, Any] = {
-        **pairing.settings(table.covariates.names, table.owners),
+        **pairing.arguments(table.covariates.names, table.source_columns),
         "common_support": pairing.common_support,
         "weights": table.weights,
     }
@@ -147,23 +136,27 @@ def run_match(
                 f"{option(name)} cannot be used with {option('by')}, which matches by strata",
                 hint=f"leave out {option('by')} or {option(name)}",
             )
-    covariates, owners = table.covariates, table.owners
+    covariates, source_columns = table.covariates, table.source_columns
     matrix, names = covariates.matrix, covariates.names
     if propensity:
         from equipoise_matching.matching.propensity import score_of
 
         matrix, names = score_of(covariates).score[:, None], ("propensity",)
-        owners = names
-    settings = {**pairing.settings(names, owners), "weights": table.weights, **options}
+        source_columns = names
+    arguments = {
+        **pairing.arguments(names, source_columns),
+        "weights": table.weights,
+        **options,
+    }
     units = (table.outcome, covariates.treated.astype(float), matrix)
     if table.by is not None:
-        return match_by(*units, table.by, **settings)
+        return match_by(*units, table.by, **arguments)
     return match(
         *units,
         bias_adjust=bias_adjust,
         common_support=pairing.common_support,
         order=pairing.order_of_rows(has_score=propensity),
-        **settings,
+        **arguments,
     )
 
 
@@ -175,7 +168,7 @@ class TableMatch(Struct, frozen=True, eq=False, dict=True):
     table
         The columns of the question as arrays.
     array_match
-        The match on arrays; its row numbers count only the rows that take part.
+        The match; its row numbers count only the rows that take part.
     balance
         Balance of the covariates before and after matching.
     options
@@ -260,11 +253,11 @@ class TableMatch(Struct, frozen=True, eq=False, dict=True):
         Here, a pair is a unit for which matches were sought, with all its matches. The unit and
         each match have a row in the pair, so a control in three pairs has three rows. After the
         columns of the table come ``row`` (number in the table, from 0), ``pair`` and ``stratum``
-        (from 1; strata of ``by``, else of ``exact``) and ``weight``. If the table already has such
-        a name, ``match_`` comes before it. The effect is the difference of the weighted means.
+        (from 1; strata of ``by``, else of ``exact``) and ``weight``. A name that the table already
+        has gets the prefix ``match_``. The effect is the difference of the weighted means.
 
-        Raise `UnusableInput` if ``r_compatible`` and ``common_support`` are combined: rows are then
-        numbered as in R. Raise it also if pandas is needed but not installed.
+        Raise `UnusableInput` if ``r_compatible`` and ``common_support`` are combined, because R
+        numbers other rows. Raise it also if pandas is needed but not installed.
         """
         if isinstance(self.frame, str | Path | Mapping):
             return require("pandas", "frames").DataFrame(self.matched_columns())
@@ -341,7 +334,7 @@ class TableMatch(Struct, frozen=True, eq=False, dict=True):
                 hint="leave out r_compatible or common_support",
             )
         return matched_numbers(
-            self.array_match, self.table.rows, exact_cells(self.table, self.pairing)
+            self.array_match, self.table.rows, exact_cells_of(self.table, self.pairing)
         )
 
 
@@ -363,48 +356,45 @@ def balance_of(
 def question_of(table: MatchTable, pairing: Pairing, options: Mapping[str, Any]) -> MatchQuestion:
     """Return the columns of a match and its sentences; ``options`` are as in ``TableMatch``."""
     notes = [table.missing.sentence()]
-    if table.other_rows:
-        notes.append(f"{table.other_rows:,} rows are neither treated nor controls: left out.")
-    columns = table.question
-    has_score = not columns.by and bool(options.get("propensity"))
+    if table.rows_in_no_arm:
+        notes.append(f"{table.rows_in_no_arm:,} rows are neither treated nor controls: left out.")
+    names = table.names
+    has_score = not names.by and bool(options.get("propensity"))
     order = pairing.order_of_rows(has_score=has_score)
     settings = {
         **asdict(pairing),
         "order": order,
-        "by": columns.by,
-        "weights": columns.weights,
+        "by": names.by,
+        "weights": names.weights,
         **options,
     }
     return MatchQuestion(
         source=table.source,
         treatment=table.treatment,
-        outcome=columns.outcome,
+        outcome=names.outcome,
         method=tuple(method_sentences(settings, table.covariates.names)),
         notes=tuple(note for note in notes if note is not None),
     )
 
 
-def matched_numbers(result: MatchResult, rows: Indices, cells: NDArray[np.int64] | None) -> Columns:
+def matched_numbers(
+    result: MatchResult, rows: Indices, exact_cells: NDArray[np.int64] | None
+) -> Columns:
     """Return ``row``, ``pair``, ``stratum`` and ``weight`` of each row of the matched data.
 
     ``TableMatch.matched_frame`` describes the rows. A unit has the weight of all its matches.
 
-    Parameters
-    ----------
-    result
-        The match of the rows that take part.
-    rows
-        Shape (n,): the number in the table, from 0, of each row that takes part.
-    cells
-        Shape (n,): the number of the cell, from 0, of each row that takes part. The rows of a cell
-        are equal in all exact columns.
+    ``rows`` (n,) has the number in the table of each row that takes part, and ``exact_cells`` (n,)
+    the number of its cell: the rows of a cell are equal in all exact columns.
     """
     is_treated = result.matched_treated
     unit_row = np.where(is_treated, result.treated_index, result.control_index)
     match_row = np.where(is_treated, result.control_index, result.treated_index)
     _, first_pair, pair = np.unique(unit_row, return_index=True, return_inverse=True)
     pair = pair.reshape(-1)
-    stratum = np.zeros(len(unit_row), dtype=np.int64) if cells is None else cells[unit_row]
+    stratum = np.zeros(len(unit_row), dtype=np.int64)
+    if exact_cells is not None:
+        stratum = exact_cells[unit_row]
     if isinstance(result, MatchByResult):
         stratum = result.stratum
     order = np.argsort(np.concatenate([np.arange(len(first_pair)), pair]), kind="stable")
@@ -426,9 +416,9 @@ def _with_unique_names(added_columns: Columns, columns: Mapping[str, Any]) -> Co
     return renamed
 
 
-def exact_cells(table: MatchTable, pairing: Pairing) -> NDArray[np.int64] | None:
+def exact_cells_of(table: MatchTable, pairing: Pairing) -> NDArray[np.int64] | None:
     """Return the cell of each row, as in ``matched_numbers``; ``None`` without exact columns."""
-    is_exact = np.array(pairing.exact_in(table.covariates.names, table.owners))
+    is_exact = np.array(pairing.exact_flags(table.covariates.names, table.source_columns))
     if not is_exact.any():
         return None
     cells = np.unique(table.covariates.matrix[:, is_exact], axis=0, return_inverse=True)[1]

@@ -9,8 +9,8 @@ from typing import ParamSpec, TypeVar
 
 from equipoise_matching.shared.errors import UnusableInput
 
-P = ParamSpec("P")
-R = TypeVar("R")
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
 
 HINTS = {
     "distance": 'propensity=True is MatchIt\'s distance = "glm"; metric="mahalanobis" and '
@@ -31,12 +31,12 @@ class UnknownArgument(UnusableInput, TypeError):
     """An argument that a function does not have."""
 
 
-def with_matchit_hints(function: Callable[P, R]) -> Callable[P, R]:
+def with_matchit_hints(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
     """Make a function raise `UnknownArgument`, with a hint, for an argument of MatchIt."""
     parameters = inspect.signature(function).parameters
 
     @functools.wraps(function)
-    def with_hint(*args: P.args, **kwargs: P.kwargs) -> R:
+    def with_hint(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
         for name in kwargs.keys() - parameters:
             hint = HINTS.get(name.replace(".", "_"))
             if hint is not None:

@@ -1,6 +1,7 @@
 """Apply the policy on missing values: refuse them, leave out their rows, or mark and fill them.
 
-``without_missing`` takes any columns, and ``complete_log`` takes the columns of a question.
+``without_missing`` takes the columns of a match, and ``complete_log`` the columns of a log, which
+``observe`` reads. A gap is a missing value. An indicator is a new covariate that marks gaps.
 """
 
 from __future__ import annotations
@@ -30,22 +31,14 @@ MISSING_TEXT = "(missing)"
 
 
 class MissingValues(Struct, frozen=True):
-    """Numbers of missing values, and the policy that was applied.
-
-    Parameters
-    ----------
-    policy
-        ``refuse``, ``drop`` (leave out rows with a missing value) or ``indicator`` (add a covariate
-        that marks rows with a missing covariate).
-    columns
-        Number of missing values in each column that has some.
-    rows_left_out
-        Number of rows that take no part because of a missing value.
-    """
+    """Numbers of missing values, and the policy that was applied."""
 
     policy: Policy
+    """``refuse``, ``drop`` (leave out rows with gaps) or ``indicator`` (a covariate marks gaps)."""
     columns: dict[str, int]
+    """Number of missing values in each column that has some."""
     rows_left_out: int
+    """Number of rows that take no part because of a missing value."""
 
     def sentence(self) -> str | None:
         """Return a sentence about the missing values and the policy; ``None`` without any."""
@@ -65,7 +58,7 @@ class MissingValues(Struct, frozen=True):
 
 
 class CompleteTable(Struct, frozen=True):
-    """A table without missing values in the columns of the question.
+    """A table without missing values in the columns that were checked.
 
     ``rows`` has the numbers of the kept rows in the table that was read. ``indicators`` has a new
     covariate for each numeric covariate with missing values: 1 if the value is missing, 0 if not.
@@ -85,15 +78,11 @@ def without_missing(
 ) -> CompleteTable:
     """Apply the policy to the covariates and the required columns.
 
+    An indicator can mark gaps of ``covariates``, but not of ``required`` columns: unless the policy
+    is ``refuse``, rows with such a gap are left out.
+
     Raise `UnusableInput` if the policy is unknown, if it is ``refuse`` and a value is missing (the
     error names the column and the rows), or if no row remains.
-
-    Parameters
-    ----------
-    covariates
-        Columns whose missing values an indicator can mark.
-    required
-        Columns that no indicator can mark: every policy but ``refuse`` leaves out their rows.
     """
     if policy not in POLICIES:
         raise UnusableInput(
@@ -112,8 +101,12 @@ def without_missing(
             f"value, or {option('missing', 'indicator')} to keep them, with a covariate that marks "
             "them",
         )
-    refused_gaps = [gap for name, gap in gaps.items() if policy == "drop" or name not in covariates]
-    is_kept = ~np.any(refused_gaps, axis=0) if refused_gaps else np.ones(row_count, dtype=np.bool_)
+    dropping_gaps = [
+        gap for name, gap in gaps.items() if policy == "drop" or name not in covariates
+    ]
+    is_kept = (
+        ~np.any(dropping_gaps, axis=0) if dropping_gaps else np.ones(row_count, dtype=np.bool_)
+    )
     if not is_kept.any():
         raise UnusableInput(
             f"every row has a missing value in one of {', '.join(gaps)}",
@@ -139,7 +132,7 @@ def without_missing(
 
 
 def _fill_gaps(column: NDArray[Any], gap: NDArray[np.bool_], name: str) -> NDArray[Any]:
-    """Fill gaps: in texts with ``MISSING_TEXT``, in numbers with the mean of the column."""
+    """Fill the gaps of a column: with ``MISSING_TEXT``, or with the mean of its numbers."""
     if holds_text(column):
         filled = column.astype(object)
         filled[gap] = MISSING_TEXT
@@ -150,9 +143,9 @@ def _fill_gaps(column: NDArray[Any], gap: NDArray[np.bool_], name: str) -> NDArr
         numbers = column[~gap].astype(np.float64)
     except (TypeError, ValueError) as error:
         raise UnusableInput(
-            f"{name} has missing values that no number can replace: its type is {column.dtype}",
-            hint="convert it to numbers first, such as days since a date, or add "
-            f"{option('missing', 'drop')}",
+            f"{name}: missing values cannot become the mean of the column, whose type is "
+            f"{column.dtype}",
+            hint=f"add {option('missing', 'drop')} to leave out the rows with missing values",
         ) from error
     filled = np.empty(len(column))
     filled[~gap], filled[gap] = numbers, numbers.mean()
@@ -162,8 +155,8 @@ def _fill_gaps(column: NDArray[Any], gap: NDArray[np.bool_], name: str) -> NDArr
 class CompleteLog(Struct, frozen=True):
     """A log without missing values in the columns of the question.
 
-    ``left_out`` counts by reason the rows that are left out. The covariates of the question include
-    the covariates that mark missing values.
+    ``left_out`` has the number of rows that are left out, by reason. The covariates of the question
+    include the indicators.
     """
 
     columns: Log
@@ -175,8 +168,8 @@ class CompleteLog(Struct, frozen=True):
 def complete_log(log: Log, question: Question, policy: Policy | None) -> CompleteLog:
     """Apply the policy on missing values to the columns of the question.
 
-    If the question names no covariates, all usable columns are chosen first. Without a policy,
-    usable columns with missing values are left out of the covariates, and a warning names them.
+    If the question names no covariates, all usable columns are covariates. Without a policy, usable
+    columns with missing values are left out, and a warning names them.
 
     Raise `UnusableInput` if the policy is ``refuse`` and a chosen covariate has a missing value, or
     if every usable column has infinite values.

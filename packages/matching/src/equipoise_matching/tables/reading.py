@@ -22,7 +22,7 @@ from equipoise_matching.tables.csv_file import Columns, read_csv, refuse_repeate
 PARQUET_ENDINGS = (".parquet", ".pq")
 ENDINGS = (".csv", ".csv.gz", ".tsv", *PARQUET_ENDINGS)
 WRITABLE_ENDINGS = (".csv", *PARQUET_ENDINGS)
-"""Endings of the names of Parquet files, of files that are read, and of files that are written."""
+"""Endings of the names of Parquet files, of readable files and of writable files."""
 _HIDDEN_PREFIXES = ("_", ".")
 """First characters of the names of files and folders without rows, by convention of Parquet."""
 
@@ -69,7 +69,7 @@ def read_file(path: Path, as_text: Collection[str] = ()) -> Columns:
     """Read a whole CSV or Parquet file, or a folder of Parquet files.
 
     Raise `UnusableInput` if the file does not exist, its ending is unknown, its content is not a
-    table, two columns have the same name, or a Parquet file needs pyarrow, which is not installed.
+    table, two columns have the same name, or pyarrow is not installed for a Parquet file.
     """
     if is_parquet(path):
         columns = read_parquet(path)
@@ -88,7 +88,7 @@ def read_file(path: Path, as_text: Collection[str] = ()) -> Columns:
 
 
 def is_parquet(path: Path) -> bool:
-    """Return whether a path is a Parquet file, by its ending, or a folder with Parquet files."""
+    """Return whether a path ends like a Parquet file, or is a folder with Parquet files."""
     if path.name.lower().endswith(PARQUET_ENDINGS):
         return True
     return path.is_dir() and bool(parquet_files(path))
@@ -138,8 +138,8 @@ def open_parquet(path: Path) -> Any:
             )
         if not path.is_dir():
             return datasets.dataset(files, format="parquet")
-        base = str(path.absolute())
-        options = {"format": "parquet", "partitioning": "hive", "partition_base_dir": base}
+        folder = str(path.absolute())
+        options = {"format": "parquet", "partitioning": "hive", "partition_base_dir": folder}
         dataset = datasets.dataset(files, **options)
         schemas = [fragment.physical_schema for fragment in dataset.get_fragments()]
         schema = arrow.unify_schemas([dataset.schema, *schemas], promote_options="permissive")
@@ -163,8 +163,8 @@ def pyarrow_for(path: Path, *modules: str) -> Iterator[tuple[Any, ...]]:
         yield imported
     except (arrow.ArrowException, OSError) as error:
         raise UnusableInput(
-            f"{path}: {' '.join(str(error).split())}",
-            hint="correct the file, or write it again with the program that made it",
+            f"{path}: pyarrow cannot read it: {' '.join(str(error).split())}",
+            hint="write the file again with the program that made it",
         ) from error
 
 

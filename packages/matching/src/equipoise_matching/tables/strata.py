@@ -1,8 +1,8 @@
 """Find the strata of Parquet files, and read the rows of one stratum.
 
-A stratum has the rows with one value of a column. A Parquet file is divided into row groups. An
-index is made once: for each stratum, the row groups that have its rows. Where folders are named
-``column=value``, or the statistics of a row group show a single value, no rows are read. Later, any
+A stratum has the rows with one value of a column. A Parquet file is divided into row groups, with
+statistics at its end (the footer). ``find_strata`` finds the row groups of each stratum. It reads
+no rows if a folder is named ``column=value``, or if the statistics show a single value. Later, any
 process with access to the files reads only the row groups of one stratum.
 """
 
@@ -47,7 +47,7 @@ class FilePart(Struct, frozen=True):
 
 
 class StratumRows(Struct, frozen=True):
-    """Where the rows of one stratum are, and how to read them in any process.
+    """The places of the rows of one stratum, for any process that reads them.
 
     ``columns`` is the schema of the columns to read. ``value`` is a record batch with the value of
     ``column`` in this stratum. Both are in Arrow's IPC format. ``partitions`` are the columns that
@@ -63,11 +63,14 @@ class StratumRows(Struct, frozen=True):
 
 
 class UnusableFile(UnusableInput):
-    """A missing or changed file. The message follows the name of a host: ``does not see FILE``."""
+    """A missing or changed file. The message begins with a verb, for a host: ``does not see …``."""
 
 
 def find_strata(
-    name: str, column: str, question: Question, progress: Callable[[str], object] = lambda _: None
+    path_name: str,
+    column: str,
+    question: Question,
+    progress: Callable[[str], object] = lambda _: None,
 ) -> StratifiedLog[StratumRows]:
     """Find the strata of a Parquet file or of a folder of such files, in the order of their values.
 
@@ -75,32 +78,32 @@ def find_strata(
     collected by value. Raise `UnusableInput` if the path has no Parquet file, a column is missing,
     or the column of the strata has missing values.
     """
-    path = Path(name)
+    path = Path(path_name)
     if not is_parquet(path):
         raise UnusableInput(
-            f"{name}: {option('strata')} reads only Parquet files, in which it finds the rows of a "
-            "stratum without reading the whole file",
+            f"{path_name}: {option('strata')} needs a Parquet file, in which it finds the rows of "
+            "a stratum without reading the whole file",
             hint="save the table as Parquet, for example with pandas.read_csv(…).to_parquet(…)",
         )
     dataset = open_parquet(path)
     with pyarrow_for(path, "dataset") as (arrow, datasets):
         schema = arrow.schema(_needed_columns(path, dataset.schema, column, question))
         strata: dict[Any, list[FilePart]] = {}
-        versions: dict[Any, None] = {}
+        treatment_values: dict[Any, None] = {}
         partitions: dict[str, None] = {}
         number_of_rows = 0
         fragments = list(dataset.get_fragments())
         for fragment_index, fragment in enumerate(fragments, 1):
             progress(f"finding the strata: file {fragment_index:,} of {len(fragments):,}")
-            keys = datasets.get_partition_keys(fragment.partition_expression)
-            partitions.update(dict.fromkeys(key for key in keys if key in schema.names))
+            folder_values = datasets.get_partition_keys(fragment.partition_expression)
+            partitions.update(dict.fromkeys(name for name in folder_values if name in schema.names))
             groups_by_value: dict[Any, list[int]] = {}
             for group, values in _values_of_groups(
-                fragment, keys, (column, question.treatment), dataset.schema
+                fragment, folder_values, (column, question.treatment), dataset.schema
             ):
                 for value in values[column]:
                     groups_by_value.setdefault(value, []).append(group)
-                versions.update(dict.fromkeys(values[question.treatment]))
+                treatment_values.update(dict.fromkeys(values[question.treatment]))
             number_of_rows += fragment.metadata.num_rows
             size, footer = _file_identity(fragment.path)
             for value, row_groups in groups_by_value.items():
@@ -118,15 +121,16 @@ def find_strata(
             text_of(value): StratumRows(
                 folder,
                 column,
-                _value_message(arrow, value, _value_type(dataset.schema, column)),
+                _serialized_value(arrow, value, _value_type(dataset.schema, column)),
                 schema.serialize().to_pybytes(),
                 tuple(partitions),
                 tuple(strata[value]),
             )
             for value in sorted(strata)
         }
-        version_values = arrow.array(versions, _value_type(dataset.schema, question.treatment))
-        log = columns_of(arrow.table({question.treatment: version_values})) or {}
+        treatment_type = _value_type(dataset.schema, question.treatment)
+        treatments = arrow.array(treatment_values, treatment_type)
+        log = columns_of(arrow.table({question.treatment: treatments})) or {}
     return StratifiedLog(column, rows, log, read_rows, number_of_rows)
 
 
@@ -193,19 +197,19 @@ def _needed_columns(path: Path, schema: Any, column: str, question: Question) ->
 
 
 def _values_of_groups(
-    fragment: Any, keys: Mapping[str, Any], columns: Sequence[str], schema: Any
+    fragment: Any, folder_values: Mapping[str, Any], columns: Sequence[str], schema: Any
 ) -> Iterator[tuple[int, dict[str, list[Any]]]]:
     """Yield the number of each row group with rows, and the distinct values of the columns.
 
-    ``keys`` has the values that come from names of folders.
+    ``folder_values`` has the values of columns that come from names of folders.
     """
     metadata = fragment.metadata
-    known = {name: [keys[name]] for name in columns if name in keys}
+    known = {name: [folder_values[name]] for name in columns if name in folder_values}
     for number in range(metadata.num_row_groups):
         group = metadata.row_group(number)
         if not group.num_rows:
             continue
-        values = {**known, **_single_values(group, [*{*columns} - {*keys}], schema)}
+        values = {**known, **_single_values(group, [*{*columns} - {*folder_values}], schema)}
         to_read = [name for name in columns if name not in values]
         if to_read:
             subset = fragment.subset(row_group_ids=[number])
@@ -215,7 +219,7 @@ def _values_of_groups(
 
 
 def _single_values(group: Any, columns: Sequence[str], schema: Any) -> dict[str, list[Any]]:
-    """Return the columns with a single value in a row group, according to its statistics.
+    """Return the columns whose statistics show a single value in a row group, and this value.
 
     Only integers, truth values and texts count: other statistics may ignore some values.
     """
@@ -239,7 +243,7 @@ def _value_type(schema: Any, column: str) -> Any:
     return getattr(arrow_type, "value_type", arrow_type)
 
 
-def _value_message(arrow: Any, value: Any, arrow_type: Any) -> bytes:
+def _serialized_value(arrow: Any, value: Any, arrow_type: Any) -> bytes:
     """Return one value of an Arrow type as a stream of Arrow's IPC format."""
     batch = arrow.record_batch([arrow.array([value], arrow_type)], names=["value"])
     buffer = arrow.BufferOutputStream()

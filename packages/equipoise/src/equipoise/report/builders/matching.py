@@ -96,7 +96,7 @@ def table_of(table: TextTable) -> Table:
     name_heading, *other_headings = table.headings
     columns = [Column(name_heading, "name")]
     for index, heading in enumerate(other_headings, start=1):
-        columns.append(Column(heading, "label" if index < table.labels else "number"))
+        columns.append(Column(heading, "label" if index < table.label_columns else "number"))
     return Table(tuple(columns), table.rows, title=table.title, notes=table.notes)
 
 
