@@ -40,7 +40,7 @@ def free_factor(name: str, *levels: str, size: bool = False) -> Factor:
         name,
         tuple(Level(level) for level in levels),
         role="size" if size else "treatment",
-        is_free=True,
+        has_plain_levels=True,
     )
 
 

@@ -395,7 +395,7 @@ baseline = "glibc"
     assert allocator.levels[2].environment == {
         "GLIBC_TUNABLES": "glibc.malloc.mmap_threshold=15360"
     }
-    assert (rows.role, rows.is_free) == ("size", True)
+    assert (rows.role, rows.has_plain_levels) == ("size", True)
     assert study.compared == ComparedFactor("allocator", "glibc")
     assert (study.measure.budget, study.measure.min_effect) == (600.0, 1.0)
 

@@ -146,7 +146,7 @@ def _condition_names(study: Study, combinations: list[LevelByFactor]) -> list[st
     def condition_name(levels: LevelByFactor, *, with_factors: bool) -> str:
         level_texts = (
             f"{factor.name}={levels[factor.name].name}"
-            if factor.is_free or with_factors
+            if factor.has_plain_levels or with_factors
             else levels[factor.name].name
             for factor in varied_factors
         )

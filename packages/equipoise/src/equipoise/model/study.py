@@ -122,7 +122,7 @@ class Factor:
     name: str
     levels: tuple[Level, ...]
     role: Role = "treatment"
-    is_free: bool = False
+    has_plain_levels: bool = False
     """Whether users may set any other level, because the levels are only values."""
     optional_levels: tuple[Level, ...] = ()
     """Levels that run only if the user chooses them."""

@@ -35,6 +35,7 @@ from equipoise_matching.observation.pattern import find_pattern
 from equipoise_matching.observation.question import Log, Question
 from equipoise_matching.observation.result import (
     Clustering,
+    Contribution,
     MatchingSummary,
     ObservationQuestion,
     ObservationResult,
@@ -207,7 +208,8 @@ def _add_answer(
     progress("bounding the influence of a hidden factor")
     bias = bound_hidden_bias(matched_sample)
     regressions = fit_regressions(matched_sample)
-    parts, robustness = (), None
+    parts: tuple[Contribution, ...] = ()
+    robustness = None
     if regressions is not None:
         parts = contributions_of(regressions)
         effect = effects.answer_scale.pair_effect.effect

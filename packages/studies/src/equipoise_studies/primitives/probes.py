@@ -26,8 +26,9 @@ from equipoise_studies.primitives.rows import (
 )
 
 _LIST_TIMEOUT_S = 30.0
+"""Maximum seconds of ``--list``."""
 _CHECK_TIMEOUT_S = 60.0
-"""Maximum seconds of ``--list``, and of one operation."""
+"""Maximum seconds of one operation with ``--check``."""
 
 
 class _ListedRow(Struct, frozen=True):
@@ -107,7 +108,7 @@ def conditions_of_rows(
 
 
 def why_unavailable(program: Path, row: ProbeRow) -> str | None:
-    """Run one operation of a row; return the reason if it fails on this host, or ``None``."""
+    """Run one operation of a row; return the reason if the operation fails here, or ``None``."""
     try:
         result = subprocess.run(
             [program, row.probe, *row.options, "--check"],

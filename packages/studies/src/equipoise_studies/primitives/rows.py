@@ -1,4 +1,4 @@
-"""Operating system primitives: the rows of ``equipoise os``, and how much a campaign measures."""
+"""Operating system primitives: the rows of ``equipoise os``, and the length of a campaign."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MIN_BLOCKS = 6
 TIMEOUT_S = 60.0
 """Maximum seconds of a process."""
 ALPHA, MIN_EFFECT = 0.05, 5.0
-"""Defaults of `equipoise os`; the effect in percent."""
+"""Defaults of `equipoise os`: false-discovery rate, and smallest effect in percent."""
 
 
 class ProbeRow(Struct, frozen=True):
@@ -44,7 +44,7 @@ class ProbeRow(Struct, frozen=True):
 
 
 class Effort(Struct, frozen=True):
-    """How much a campaign measures: its blocks, and the batches in each process of a probe."""
+    """The number of blocks of a campaign, and of batches in each process of a probe."""
 
     batches: int
     """Number of batches in one process."""

@@ -26,5 +26,10 @@ def figures(data: StudyData) -> Iterator[Figure]:
 def _ranking(data: StudyData) -> Ranking:
     levels = data.levels("package")
     return Ranking(
-        data, metric="work_s", tasks="task", factor="package", levels=levels, plural="packages"
+        data,
+        metric="work_s",
+        task_factor="task",
+        factor="package",
+        levels=levels,
+        noun="packages",
     )

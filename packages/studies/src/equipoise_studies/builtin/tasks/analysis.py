@@ -1,6 +1,7 @@
 """Rank BLAS libraries and allocators on each task.
 
-A trial exchanges one of the two. A reversal is a pair whose order differs between two tasks.
+Each condition exchanges either the library or the allocator of one program. A reversal is a pair
+of levels whose order differs between two tasks.
 """
 
 from __future__ import annotations
@@ -40,7 +41,12 @@ def _rankings(data: StudyData) -> list[Ranking]:
     }
     return [
         Ranking(
-            data, metric="work_s", tasks="task", factor=EXCHANGED, levels=group, plural=group_name
+            data,
+            metric="work_s",
+            task_factor="task",
+            factor=EXCHANGED,
+            levels=group,
+            noun=group_name,
         )
         for group_name, group in groups.items()
         if len(group) > 1
