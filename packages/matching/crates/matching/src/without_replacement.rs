@@ -74,7 +74,7 @@ impl Matcher {
             for (&row, slot) in rows.iter().zip(&mut results) {
                 if self.problem.treated[row] == arm {
                     let point = self.point_of_row[row] as usize;
-                    queries.push(self.query(arm, point, !arm, self.matches()));
+                    queries.push(self.query(arm, point, !arm, self.match_count()));
                     slots.push(slot);
                 }
             }
