@@ -25,10 +25,7 @@ DATA_FOLDER = "data"
 
 
 def with_data(study: Study, ledger: Path) -> tuple[Study, tuple[CampaignWarning, ...]]:
-    """Return the study with its file of rows, or with made-up rows and a warning.
-
-    Raise `UnusableInput` if the file cannot be written.
-    """
+    """Return the study with its file of rows, or with made-up rows and a warning."""
     name = named_data(study)
     if name is None:
         return study, ()
@@ -51,10 +48,7 @@ def named_data(study: Study) -> str | None:
 
 
 def require_data(plan: Plan, ledger: Path) -> None:
-    """Refuse to resume a campaign without its file of rows, because each trial would fail.
-
-    Raise `UnusableInput` if a file of rows in a command does not exist.
-    """
+    """Refuse to resume a campaign without its file of rows, because each trial would fail."""
     folder = (ledger.parent / DATA_FOLDER).absolute()
     commands = (condition.command for condition in plan.conditions)
     for argument in dict.fromkeys(argument for command in commands for argument in command):

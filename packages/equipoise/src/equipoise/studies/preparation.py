@@ -147,10 +147,7 @@ def quick_form(study: Study) -> Study:
 
 
 def with_command(study: Study, command: Strings) -> Study:
-    """Return the study with another program as its workload.
-
-    Raise `UnusableInput` if the workload is a server.
-    """
+    """Return the study with another program as its workload; raise `UnusableInput` for a server."""
     if study.workload.server is not None:
         raise UnusableInput(
             f"the workload of {study.name} is a server: {option('command')} cannot replace it",
@@ -161,10 +158,7 @@ def with_command(study: Study, command: Strings) -> Study:
 
 
 def chosen_levels(study: Study, assignments: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return the levels of ``--factor NAME=LEVEL,LEVEL``, by factor.
-
-    Raise `UnusableInput` if a text is not ``NAME=LEVEL,LEVEL``, or does not name a factor.
-    """
+    """Return the levels of ``--factor NAME=LEVEL,LEVEL``; raise `UnusableInput` for other texts."""
     levels_by_factor: dict[str, tuple[str, ...]] = {}
     factor_names = ", ".join(factor.name for factor in study.factors)
     for assignment in assignments:

@@ -50,9 +50,8 @@ pub fn embed(problem: &Problem) -> Points {
     }
 }
 
-/// Returns each column minus its weighted mean, divided by its weighted standard deviation.
-///
-/// A second pass computes the deviations, so that a constant column has no rounding errors.
+/// Returns each column minus its weighted mean, divided by its weighted standard deviation. A
+/// second pass computes the deviations, so that a constant column has no rounding errors.
 fn standardise(problem: &Problem) -> Vec<f64> {
     let (rows, columns) = (problem.rows(), problem.columns);
     let total: f64 = (0..rows).map(|row| problem.weight(row)).sum();

@@ -155,18 +155,14 @@ impl Sample<'_> {
             shares[query] += weight;
             was_matched[query] = true;
         }
-        // R counts units without a match as if their effect were 0.
-        let is_counted = |row: usize| {
+        // In R, units without a match enter the effect, with an effect of 0.
+        let enters = |row: usize| {
             self.estimand.matches_arm(self.treated[row])
                 && (was_matched[row] || self.rules == Rules::AsInR)
         };
         let (mut total, mut population, mut sample) = (0.0, 0.0, 0.0);
         for row in 0..rows {
-            let own_weight = if is_counted(row) {
-                self.weights[row]
-            } else {
-                0.0
-            };
+            let own_weight = if enters(row) { self.weights[row] } else { 0.0 };
             let (match_weight, squares) = if self.estimand.takes_matches_from(self.treated[row]) {
                 (match_counts.total[row], match_counts.squares[row])
             } else {
@@ -177,13 +173,9 @@ impl Sample<'_> {
             });
             total += own_weight;
             sample += variance * (own_weight + match_weight).powi(2);
-            let cross_term = if is_counted(row) {
-                2.0 * match_weight
-            } else {
-                0.0
-            };
+            let cross_term = if enters(row) { 2.0 * match_weight } else { 0.0 };
             population += variance * (match_weight * match_weight + cross_term - squares);
-            if is_counted(row) {
+            if enters(row) {
                 let has_share = shares[row] > 0.0;
                 let effect_of_row = if has_share {
                     sums[row] / shares[row]
@@ -224,12 +216,9 @@ fn slopes(covariates: &[f64], columns: usize, outcome: &[f64], weights: &[f64]) 
         let mean = mean_of(&value);
         let scale = mean_of(&|row| (value(row) - mean).powi(2)).sqrt();
         let largest = rows.iter().map(|&row| value(row).abs()).fold(0.0, f64::max);
+        let rounding = largest * CONSTANT_ROUNDING;
         means.push(mean);
-        scales.push(if scale > largest * CONSTANT_ROUNDING {
-            scale
-        } else {
-            0.0
-        });
+        scales.push(if scale > rounding { scale } else { 0.0 });
     }
     let mean_outcome = mean_of(&|row| outcome[row]);
     let mut products = vec![0.0; columns * columns];

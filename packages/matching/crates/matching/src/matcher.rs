@@ -175,7 +175,7 @@ impl Matcher {
                 .filter(|&&(other, _)| self.problem.treated[other] == target)
                 .map(|&(other, squared)| (self.point_of_row[other] as usize, squared))
         };
-        let calipers = |caliper: &Vec<f64>| {
+        let limits = |caliper: &Vec<f64>| {
             self.pools[0]
                 .caliper_columns
                 .iter()
@@ -185,11 +185,7 @@ impl Matcher {
         Query {
             point,
             coordinates: self.points.row(row),
-            calipers: self
-                .problem
-                .caliper
-                .as_ref()
-                .map_or_else(Vec::new, calipers),
+            calipers: self.problem.caliper.as_ref().map_or_else(Vec::new, limits),
             needed_weight: weight - WEIGHT_ROUNDING,
             tolerance: self.problem.tie_limit(0.0),
             fixed_distances: pairs().filter(|&(_, squared)| squared >= 0.0).collect(),
@@ -364,22 +360,15 @@ fn fixed_distances(restrictions: &[Restriction]) -> HashMap<usize, Vec<(usize, f
     distances
 }
 
-/// Drops neighbours of the row at random until the requested number is left.
-///
-/// R may drop any neighbour. The correct rules drop only ties at the squared distance
-/// `last_distance`.
-fn draw_among_ties(
-    problem: &Problem,
-    row: usize,
-    members: &mut Vec<(f64, usize)>,
-    last_distance: f64,
-) {
+/// Drops neighbours of the row at random until the requested number is left. R may drop any
+/// neighbour. The correct rules drop only ties at the squared distance `last`.
+fn draw_among_ties(problem: &Problem, row: usize, members: &mut Vec<(f64, usize)>, last: f64) {
     let mut draws = Draws::new(problem.seed, row);
     members.sort_unstable_by(|left, right| left.0.total_cmp(&right.0).then(left.1.cmp(&right.1)));
     let nearer_count = match problem.rules {
         Rules::Correct => members
             .iter()
-            .filter(|&&(squared, _)| problem.tie_limit(squared) < last_distance)
+            .filter(|&&(squared, _)| problem.tie_limit(squared) < last)
             .count(),
         Rules::AsInR => 0,
     };

@@ -45,10 +45,9 @@ impl Moments {
 impl Matcher {
     /// Returns for each row of `pairs` the variance of the outcome among the row and its nearest
     /// `neighbours` of the same arm (Abadie and Imbens 2006, eq. 14). The variance is `None` for a
-    /// row without a pair or without a neighbour.
-    ///
-    /// Returns `None` if `progress` stops the search. The correct rules use the neighbours that
-    /// exist; docs/evidence/r-packages.md has the rules of R.
+    /// row without a pair or without a neighbour. Returns `None` if `progress` stops the search.
+    /// The correct rules use the neighbours that exist; docs/evidence/r-packages.md has the rules
+    /// of R.
     pub fn variances(
         &self,
         outcome: &[f64],

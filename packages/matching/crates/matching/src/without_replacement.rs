@@ -10,9 +10,8 @@ use crate::problem::Pairs;
 const UNITS_PER_ROUND: usize = 8 * QUERY_CHUNK;
 
 impl Matcher {
-    /// Returns the pairs of matching without replacement; `None` if `progress` stops the search.
-    ///
-    /// If a unit takes a neighbour of a later unit, the search for the later unit is repeated.
+    /// Returns the pairs of matching without replacement; `None` if `progress` stops the search. If
+    /// a unit takes a neighbour of a later unit, the search for the later unit is repeated.
     pub(crate) fn pairs_without_replacement(&self, progress: &Progress<'_>) -> Option<Pairs> {
         let mut pairs = Pairs::default();
         let mut free = vec![true; self.problem.rows()];

@@ -147,7 +147,9 @@ def _result_without_answer(
     sample, balanced_match = matched_sample.sample, matched_sample.balanced_match
     question, arms, treated = sample.question, sample.arms, sample.treated
     candidate_rows = int(np.count_nonzero(treated))
+    baseline_rows = len(treated) - candidate_rows
     dropped_rows = len(balanced_match.pairs.dropped_index)
+    dropped_share = dropped_rows / candidate_rows
     clustering = _count_clusters(matched_sample)
     naive = sample.outcomes.map(
         lambda values: naive_estimate(
@@ -156,17 +158,11 @@ def _result_without_answer(
     )
     share_without_neighbors = matched_sample.effects.answer_scale.share_without_neighbors
     more_warnings = sample_warnings(
-        question,
-        clustering,
-        balanced_match.method,
-        dropped_rows / candidate_rows,
-        share_without_neighbors,
+        question, clustering, balanced_match.method, dropped_share, share_without_neighbors
     )
     return ObservationResult(
         question=describe_question(question, arms, source),
-        rows=RowCounts(
-            sample.rows_read, candidate_rows, len(treated) - candidate_rows, sample.left_out
-        ),
+        rows=RowCounts(sample.rows_read, candidate_rows, baseline_rows, sample.left_out),
         naive=to_effect(naive),
         clustering=clustering,
         matching=describe_matching(matched_sample),

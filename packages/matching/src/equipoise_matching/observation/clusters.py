@@ -18,7 +18,6 @@ from equipoise_matching.shared.spelling import option
 
 MIN_CLUSTERS = 10
 """Number of clusters that each version needs for a standard error."""
-
 CLUSTER_NAMES = frozenset(
     {
         "window", "deployment", "job", "job_id", "build", "build_id", "pipeline", "commit",

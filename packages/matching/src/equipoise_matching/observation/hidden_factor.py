@@ -203,27 +203,19 @@ def _exact_p_value(ranks: Floats, rank_sum: float, chance_positive: float) -> fl
 
 
 class Regression(Struct, frozen=True):
-    """The regression of an outcome on the treatment and the covariates, over all rows.
-
-    Attributes
-    ----------
-    estimate
-        Coefficient of the treatment, in the unit of the outcome.
-    robustness
-        The robustness value, 0 to 1.
-    strongest_column, multiple
-        A hidden factor ``multiple`` times as strong as the covariate ``strongest_column`` removes
-        the whole estimate. No other covariate has a smaller multiple. ``None`` without a multiple.
-    contributions
-        For each covariate, the part of the difference in the outcome that it explains: its slope
-        times the difference of its means (Gelbach 2016, J. Labor Economics 34(2)).
-    """
+    """The regression of an outcome on the treatment and the covariates, over all rows."""
 
     estimate: float
+    """Slope of the treatment, in the unit of the outcome."""
     robustness: float
+    """The robustness value, 0 to 1."""
     strongest_column: str | None
+    """The covariate with the smallest ``multiple``."""
     multiple: float | None
+    """A hidden factor this many times as strong as ``strongest_column`` removes the estimate."""
     contributions: dict[str, float]
+    """Part of the outcome's difference that each covariate explains: its slope times the difference
+    of its means (Gelbach 2016, J. Labor Economics 34(2))."""
 
 
 def fit_regressions(matched_sample: MatchedSample) -> Scales[Regression] | None:
@@ -302,8 +294,7 @@ def fit_regression(
     for name, own_columns in columns_by_name.items():
         other_terms = [column for column in terms if column not in own_columns]
         f_outcome = _partial_f2(
-            _residual_squares(cross, [0, *other_terms], target) - outcome_residual,
-            outcome_residual,
+            _residual_squares(cross, [0, *other_terms], target) - outcome_residual, outcome_residual
         )
         f_treatment = _partial_f2(
             _residual_squares(cross, other_terms, 0) - treatment_residual, treatment_residual

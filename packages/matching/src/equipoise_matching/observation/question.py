@@ -86,10 +86,7 @@ class Question(Struct, frozen=True):
 
     @classmethod
     def from_arguments(cls, arguments: Mapping[str, Any]) -> Question:
-        """Return the question from the arguments of a function, or the options of a command.
-
-        Raise `UnusableInput` for an unknown method, or an incomplete placebo period.
-        """
+        """Return the question; raise `UnusableInput` for an unknown method or a partial period."""
         fields = {name: arguments[name] for name in cls.__struct_fields__}
         for name in ("exact", "placebo_outcomes", "mediators"):
             fields[name] = names_tuple(fields[name])

@@ -37,14 +37,12 @@ UNIT_COLUMNS = ("unit", "units", "time_unit", "unit_of_time")
 """Names of columns in which other tools write the unit of a row."""
 _NUMBER_WITH_UNIT = re.compile(r"^\s*[-+0-9.eE]+\s*([a-zA-Zµμ]+)\s*$")
 """A cell with a number and its unit, such as ``3 ms``."""
-
 BASELINE_NAMES = frozenset(
     {"no", "n", "false", "f", "off", "old", "before", "control", "baseline", "main", "master"}
 )
 """Treatment values that are known names of a baseline."""
 _VERSION_NUMBER = re.compile(r"[vV]?\d+([.]\d+)*")
 """A version number, such as ``v1.10``."""
-
 _MIN_GAP_FACTOR = 30.0
 """Smallest factor between neighbouring values that is a sign of two units."""
 _MIN_UNIT_SHARE = 0.01

@@ -290,14 +290,8 @@ def sample_warnings(
 ) -> Iterator[AnalysisWarning]:
     """Yield the warnings about the columns, the clusters and the match, also for a refusal.
 
-    Parameters
-    ----------
-    method
-        The method of the match with the best balance.
-    dropped_share
-        Share of the candidate's rows without a match.
-    share_without_neighbors
-        Share of the matched rows without a neighbour of the same version.
+    ``method`` made the match with the best balance. ``share_without_neighbors`` is about the
+    matched rows, and about neighbours of the same version.
     """
     mediators = [
         name

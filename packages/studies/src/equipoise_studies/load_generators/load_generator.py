@@ -108,10 +108,7 @@ def _report(load: Load) -> None:
 
 
 def split_password_file(arguments: Sequence[str]) -> tuple[list[str], str | None]:
-    """Return the arguments without ``--password-file``, and the password, or ``None``.
-
-    Raise `SystemExit` if the file cannot be read, or does not contain a plain password.
-    """
+    """Return the arguments without ``--password-file``, and the password, or ``None``."""
     options = [argument for argument in arguments if argument.startswith(PASSWORD_OPTION)]
     other_arguments = [argument for argument in arguments if argument not in options]
     if not options:

@@ -38,10 +38,7 @@ _BUCKET_LINE = re.compile(r"^\s*([\d.]+) \|\**\s+(\d+)$", re.M)
 
 
 def read(output: str) -> Load:
-    """Read the output of sysbench 1.0.
-
-    Raise `ValueError` if the output has another format.
-    """
+    """Read the output of sysbench 1.0; raise `ValueError` for another format."""
     buckets = [(float(ms) * _MS, int(count)) for ms, count in _BUCKET_LINE.findall(output)]
     if not buckets:
         raise ValueError("there is no histogram; did no transaction end?")

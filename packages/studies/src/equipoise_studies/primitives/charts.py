@@ -68,10 +68,7 @@ def primitives(document: ResultDocument, metric: str) -> alt.LayerChart | None:
     placement_names = [placements[index] for index in indices]
     color, shape = color_and_shape("placement", placement_names, indices, legend)
     tooltip = tooltips(
-        ("class:N",),
-        ("row:N",),
-        ("placement:N",),
-        ("value:Q", quantity.unit or metric, ".4~r"),
+        ("class:N",), ("row:N",), ("placement:N",), ("value:Q", quantity.unit or metric, ".4~r")
     )
     medians = [
         {"row": condition.name, "value": quantity.scaled(condition.metrics[metric].median)}

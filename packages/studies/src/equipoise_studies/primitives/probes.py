@@ -58,10 +58,7 @@ def probe_program() -> Path:
 
 
 def probe_rows(program: Path) -> tuple[ProbeRow, ...]:
-    """Return all rows of the probes, in the order of their tables.
-
-    Raise `UnusableInput` if the program does not list its probes.
-    """
+    """Return the rows of all probes, by table; raise `UnusableInput` if the program lists none."""
     try:
         output = subprocess.run(
             [program, "--list"], capture_output=True, check=True, timeout=_LIST_TIMEOUT_S
@@ -150,10 +147,7 @@ def _option_value(options: tuple[str, ...], name: str) -> str | None:
 
 
 def listed_probes() -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
-    """Return the headings and the rows of `equipoise list probes`.
-
-    Raise `UnusableInput` if the program is missing or does not list its probes.
-    """
+    """Return the headings and the rows of `equipoise list probes`."""
     program = probe_program()
     rows = []
     for row in probe_rows(program):

@@ -8,17 +8,14 @@ from equipoise.figures.values import LATENCY as LATENCY
 
 OS_STUDY = "os"
 """Name of the study of ``equipoise os``."""
-
 BANDWIDTH = "bandwidth_bytes_per_s"
 PRIMITIVE_METRICS = (LATENCY, BANDWIDTH)
 """Metrics of probes; each probe reports one of them."""
 
 CLASS, PROBE, PLACEMENT = "class", "probe", "placement"
 """Factors of a row's condition: its table, its probe, and the CPUs of its processes."""
-
 PROBE_PROGRAM = "equipoise-probe"
 """File name of the program that contains the probes."""
-
 MIN_BLOCKS = 6
 """Minimum number of processes for an exact 95 % interval of the median
 (docs/methods/distribution.md)."""

@@ -164,9 +164,8 @@ pub fn median(values: &mut [f64]) -> f64 {
 
 /// Computes the bootstrap p-value of the Kolmogorov-Smirnov test of each ranked column (Abadie
 /// 2002, Journal of the American Statistical Association 97, 284-292): the share of `samples` from
-/// both arms together whose distance is at least the observed distance.
-///
-/// All columns use the same drawn rows, which depend only on the seed and the sample's number.
+/// both arms together whose distance is at least the observed distance. All columns use the same
+/// drawn rows, which depend only on the seed and the sample's number.
 pub fn bootstrap_p_values(
     observed: &Distributions,
     covariates: &Covariates,

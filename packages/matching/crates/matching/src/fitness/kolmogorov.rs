@@ -44,13 +44,11 @@ pub fn asymptotic(x: f64, as_in_r: bool) -> f64 {
 }
 
 /// Returns the p-value of the distance `observed` / (n m) of n treated rows and m controls, given
-/// their ties.
-///
-/// A path is one order of all rows, with the distance |i m - j n| after i treated rows and j
-/// controls. The distance counts only where a group of equal values ends (Schröer and Trenkler
-/// 1995, Computational Statistics & Data Analysis 20, 185-202). `ends` has the number of rows up to
-/// the end of each group. The p-value is the probability of the paths whose distance reaches
-/// `observed`. These paths are removed there, so that small p-values keep their digits.
+/// their ties. A path is one order of all rows, with the distance |i m - j n| after i treated rows
+/// and j controls. The distance counts only where a group of equal values ends (Schröer and
+/// Trenkler 1995, Computational Statistics & Data Analysis 20, 185-202). `ends` has the number of
+/// rows up to the end of each group. The p-value is the probability of the paths whose distance
+/// reaches `observed`. These paths are removed there, so that small p-values keep their digits.
 #[must_use]
 pub fn exact(observed: u64, treated: usize, controls: usize, ends: &[usize]) -> f64 {
     if observed == 0 {

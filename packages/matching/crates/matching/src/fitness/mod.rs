@@ -64,9 +64,8 @@ impl Fitness {
     }
 
     /// Returns the criteria of all candidates, one candidate after another; `None` if `progress`
-    /// stops the work. `progress` gets the numbers of finished and of all candidates.
-    ///
-    /// `candidates` has the weights of one candidate after another; each weight is 0 or more.
+    /// stops the work. `progress` gets the numbers of finished and of all candidates. `candidates`
+    /// has the weights of one candidate after another; each weight is 0 or more.
     #[must_use]
     pub fn evaluate(&self, candidates: &[f64], progress: &Progress<'_>) -> Option<Vec<f64>> {
         let columns = self.units.columns;

@@ -138,7 +138,6 @@ impl Batch<'_> {
 }
 
 /// Computes the p-values of Welch's tests of the matched treated against the matched controls.
-///
 /// `point_weights` has the total weight of each point's pairs, and `matched_weight` is the total
 /// weight of all pairs. The divisor of a variance is `matched_weight` minus 1. If neither arm
 /// varies, different means have the p-value 0, or NaN with the rules of R.

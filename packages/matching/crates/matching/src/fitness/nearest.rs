@@ -60,10 +60,9 @@ impl Nearest {
     }
 
     /// Searches the neighbours of the points of `arm`, or with `BOTH_WAYS` of all points. Returns
-    /// false if there are more ties than the search can keep.
-    ///
-    /// The guesses give each point a first radius. Each group of queries is then compared with all
-    /// points of the other arm, and nearer points shrink the radii.
+    /// false if there are more ties than the search can keep. The guesses give each point a first
+    /// radius. Each group of queries is then compared with all points of the other arm, and nearer
+    /// points shrink the radii.
     pub fn search<const BOTH_WAYS: bool>(&mut self, search: &Search<'_>, arm: bool) -> bool {
         let units = search.units;
         let (query_points, target_points) = (units.arm(arm), units.arm(!arm));

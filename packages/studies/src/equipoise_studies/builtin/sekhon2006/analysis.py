@@ -33,7 +33,6 @@ SYSTEMS: Mapping[str, str] = {
     "dlmalloc": "OS X with Doug Lea's malloc",
 }
 """Allocators; each represents an operating system of the article."""
-
 SECONDS: Mapping[tuple[str, ...], float] = {
     ("scythe", "445", "glibc"): 8.84,
     ("scythe", "445", "glibc_15k"): 22.78,
@@ -41,7 +40,6 @@ SECONDS: Mapping[tuple[str, ...], float] = {
     ("blas", "445", "glibc_15k"): 4.6,
 }
 """Published best of three searches in seconds, by algorithm, rows and allocator."""
-
 RATIOS: Mapping[tuple[str, ...], float] = {
     ("scythe", "445", "glibc_15k"): 22.78 / 8.84,
     ("blas", "445", "glibc_15k"): 4.6 / 4.4,
@@ -54,7 +52,6 @@ RATIOS: Mapping[tuple[str, ...], float] = {
     ("blas", "5340", "dlmalloc"): 1.0,
 }
 """Published ratios to Linux, by algorithm, rows and allocator."""
-
 P_VALUES: Mapping[tuple[str, ...], str] = {
     ("blas", "445", "glibc_15k"): "0.09",
     ("blas", "890", "glibc_15k"): "0.00",

@@ -40,14 +40,7 @@ def _rankings(data: StudyData) -> list[Ranking]:
         "allocators": [level for level in levels if level not in LIBRARIES],
     }
     return [
-        Ranking(
-            data,
-            metric="work_s",
-            task_factor="task",
-            factor=EXCHANGED,
-            levels=group,
-            noun=group_name,
-        )
-        for group_name, group in groups.items()
+        Ranking(data, "work_s", "task", factor=EXCHANGED, levels=group, noun=noun)
+        for noun, group in groups.items()
         if len(group) > 1
     ]
