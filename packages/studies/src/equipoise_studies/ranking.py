@@ -50,9 +50,7 @@ class Reversal(Struct, frozen=True):
     faster: Ratio
     """Ratio of the first to the second level on ``faster_on``, below 1."""
     slower_on: str
-    """Task on which the first level is slower."""
     slower: Ratio
-    """Ratio of the first to the second level on ``slower_on``, above 1."""
 
     @property
     def is_certain(self) -> bool:

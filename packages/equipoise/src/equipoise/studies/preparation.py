@@ -37,7 +37,6 @@ class StudyOptions(Struct, frozen=True, kw_only=True):
     study: str
     """Path of a TOML file, or the name of a built-in study."""
     quick: bool = False
-    """Whether to run the study's quick form."""
     command: str | None = None
     """Program that replaces the study's workload."""
     factors: Sequence[str] = ()

@@ -306,11 +306,7 @@ def _centre(column: Floats, strata: Indices, weights: Floats) -> Floats:
 
 
 def estimate_by_clusters(pair_effect: PairEffect, code: Indices, *, intervals: int = 1) -> Estimate:
-    """Return the effect, with an interval by clusters if each version has enough clusters.
-
-    ``code`` (rows,) is the cluster of each row; ``intervals`` is the number of intervals that hold
-    together at 95 %.
-    """
+    """Return the effect, with an interval by the clusters ``code`` (rows,) if there are enough."""
     cluster_count = pair_effect.fewest_clusters(code)
     if cluster_count < MIN_CLUSTERS:
         return Estimate(pair_effect.effect)
@@ -391,9 +387,6 @@ def with_error(effect: float, error: float | None, quantile: float) -> Estimate:
 
 
 def t_quantile(degrees_of_freedom: float, *, intervals: int = 1) -> float:
-    """Return the quantile of Student's t for two-sided intervals that hold together at 95 %.
-
-    Infinite degrees of freedom give the quantile of the normal distribution.
-    """
+    """Return the quantile of Student's t for two-sided intervals that hold together at 95 %."""
     stats: Any = require("scipy.stats", "intervals")
     return float(stats.t.ppf(1.0 - (1.0 - CONFIDENCE) / (2.0 * intervals), degrees_of_freedom))

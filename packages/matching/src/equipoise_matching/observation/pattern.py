@@ -33,8 +33,8 @@ FALSE_REFUSAL_CHANCE = 0.001
 """Largest chance of a refusal if the model is right."""
 _MIN_NEW_SHARE = 1e-3
 """Share of a term's variance that the terms of the model must leave unexplained."""
-_MIN_ROWS = 20
-"""Number of baseline rows that must lie inside a cell, and outside of it."""
+_MIN_NEW_SQUARES = 20 * _MIN_NEW_SHARE
+"""Sum of squares of a term that must stay unexplained: this share of a cell with 20 rows."""
 
 
 def find_pattern(matched_sample: MatchedSample) -> str | None:
@@ -103,8 +103,7 @@ def _best_term_index(
     total_variances = np.diag(cross)[model_count:-1]
     variances = total_variances - (outer * (inverse @ outer)).sum(axis=0)
     products = cross[model_count:-1, -1] - outer.T @ (inverse @ cross[:model_count, -1])
-    is_usable = variances > _MIN_NEW_SHARE * total_variances
-    is_usable &= variances > _MIN_ROWS * _MIN_NEW_SHARE
+    is_usable = variances > np.maximum(_MIN_NEW_SHARE * total_variances, _MIN_NEW_SQUARES)
     if not is_usable.any():
         return None
     gains = np.where(is_usable, products**2 / np.where(is_usable, variances, 1.0), 0.0)

@@ -193,7 +193,6 @@ class HiddenBias(Struct, frozen=True):
     kind: str
     """The things whose odds are multiplied: ``pairs`` (of rows) or ``clusters``."""
     count: int
-    """Number of these pairs or clusters."""
     bounds: tuple[GammaBound, ...]
     gamma_to_change: float | None
     """Smallest factor of the odds at which the interval includes "no difference"."""
@@ -265,7 +264,6 @@ class StratumResult(Struct, frozen=True):
     worst_column: str | None
     """The column that differs most after matching."""
     worst_difference: float | None
-    """Difference of ``worst_column`` in standard deviations."""
     gamma_to_change: float | None
     """Smallest factor of the odds that changes the answer; ``None`` without an effect to change."""
 

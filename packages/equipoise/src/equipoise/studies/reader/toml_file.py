@@ -366,7 +366,6 @@ class _KeyScanner:
         """Number of tables so far in each array of tables."""
 
     def scan(self) -> dict[Keys, int]:
-        """Return the line of each key, by its path."""
         table_path: Keys = ()
         while not self._skip_blank():
             if self._text[self._position] != "[":
