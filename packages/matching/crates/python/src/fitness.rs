@@ -74,7 +74,7 @@ impl FitnessEngine {
         let report = |done, total| progress.report(done, total);
         let criteria = py.detach(|| self.inner.evaluate(&weights, &report));
         let criteria = array(py, progress.finish(criteria)?);
-        let shape = [candidates.shape()[0], self.inner.options().criteria()];
+        let shape = [candidates.shape()[0], self.inner.options().criterion_count()];
         criteria.bind(py).reshape(shape)
     }
 }

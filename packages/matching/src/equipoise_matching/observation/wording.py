@@ -43,7 +43,7 @@ MANY_DROPPED = 0.2
 _TRUSTED_CLUSTERS = 2 * MIN_CLUSTERS
 """Number of clusters of each version below which a warning doubts the interval."""
 _MAX_P_VALUE = 0.01
-"""Cochran's p-value below which a warning says that the effect changes over time."""
+"""Cochran's p-value below which the result warns that the effect changes over time."""
 
 
 def answer_sentences(
