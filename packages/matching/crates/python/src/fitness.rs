@@ -74,7 +74,10 @@ impl FitnessEngine {
         let report = |done, total| progress.report(done, total);
         let criteria = py.detach(|| self.inner.evaluate(&weights, &report));
         let criteria = array(py, progress.finish(criteria)?);
-        let shape = [candidates.shape()[0], self.inner.options().criterion_count()];
+        let shape = [
+            candidates.shape()[0],
+            self.inner.options().criterion_count(),
+        ];
         criteria.bind(py).reshape(shape)
     }
 }
