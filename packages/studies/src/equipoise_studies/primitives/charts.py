@@ -29,7 +29,7 @@ HOW_TO_READ = (
 )
 PLACEMENTS = {"none": "one side", "same_cpu": "same CPU", "across_cpus": "across CPUs"}
 """Placements with their names in the legend."""
-_LABEL = (
+_TICK_LABEL = (
     "datum.value >= 1000 ? format(datum.value / 1000, '~r') + ' ms' : "
     "datum.value >= 1 ? format(datum.value, '~r') + ' µs' : "
     "format(datum.value * 1000, '~r') + ' ns'"
@@ -58,7 +58,7 @@ def primitives(document: ResultDocument, metric: str) -> alt.LayerChart | None:
         # A long chart is read from its top, so the axis is there.
         orient="top",
         values=quantity.ticks() or alt.Undefined,
-        labelExpr=_LABEL if quantity.unit == "µs" else alt.Undefined,
+        labelExpr=_TICK_LABEL if quantity.unit == "µs" else alt.Undefined,
     )
     x = alt.X("value:Q", scale=quantity_scale(quantity), axis=axis)
     rows = _rows(document, values, quantity)
@@ -78,17 +78,12 @@ def primitives(document: ResultDocument, metric: str) -> alt.LayerChart | None:
     name = "Time of one operation" if metric == LATENCY else "Bytes in a second"
     unit = "" if quantity.unit == "µs" else f"{quantity.unit}, "
     scale = f"{unit}{'logarithmic' if quantity.logarithmic else 'linear'} scale"
+    dots = point(size=28, opacity=0.55)
+    tick = alt.MarkDef("tick", thickness=2, size=ROW_HEIGHT - 4, style="median-interval")
     return frame(
         [
-            layer(
-                rows, point(28, opacity=0.55), x=x, y=y, color=color, shape=shape, tooltip=tooltip
-            ),
-            layer(
-                medians,
-                alt.MarkDef("tick", thickness=2, size=ROW_HEIGHT - 4, style="median-interval"),
-                x=x,
-                y=y,
-            ),
+            layer(rows, dots, x=x, y=y, color=color, shape=shape, tooltip=tooltip),
+            layer(medians, tick, x=x, y=y),
         ],
         title=f"{name} ({scale})",
         description=f"{name}: {len(values)} primitives, a dot for each process, and the medians.",

@@ -83,8 +83,8 @@ RATIO_NOTES = (
     "over glibc: the typical ratio within blocks of the mean of a trial's searches, with the "
     "confidence sequence at 95 % of this pair, or else the range over blocks.",
     "p: the share of all pairs of trials, one of each condition, in which the condition with the "
-    "larger mean was not slower. It ignores blocks and repeated looks. The e-value takes both into "
-    "account; 20 is about as strong as p = 0.05.",
+    "larger mean was not slower. It ignores blocks and interim analyses. The e-value takes both "
+    "into account; 20 is about as strong as p = 0.05.",
 )
 
 
