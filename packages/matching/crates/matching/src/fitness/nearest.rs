@@ -203,10 +203,8 @@ impl<const BOTH_WAYS: bool> PairVisitor for NearestVisitor<'_, BOTH_WAYS> {
         let target = self.target_start + point;
         let source_point = self.query_blocks.point(source - self.query_start);
         let target_point = self.target_blocks.point(point);
-        let squared = self
-            .search
-            .scale
-            .squared_distance(source_point, target_point);
+        let scale = self.search.scale;
+        let squared = scale.squared_distance(source_point, target_point);
         let tolerance = self.search.tolerance;
         let is_near_source = squared <= self.radii[source] + tolerance;
         let is_near_target = BOTH_WAYS && squared <= self.radii[target] + tolerance;

@@ -86,10 +86,8 @@ impl PairVisitor for SeveralVisitor<'_> {
         let target = self.target_start + point;
         let source_point = self.query_blocks.point(source - self.query_start);
         let target_point = self.target_blocks.point(point);
-        let squared = self
-            .search
-            .scale
-            .squared_distance(source_point, target_point);
+        let scale = self.search.scale;
+        let squared = scale.squared_distance(source_point, target_point);
         let neighbours = &mut self.neighbours[query];
         if squared > neighbours.reach() || !self.search.calipers.admit(source, target) {
             return;
