@@ -204,15 +204,13 @@ def observe_strata(
             f"the file has {log.number_of_rows:,}: the statistics in the file are wrong",
             hint="write the file again with the program that made it",
         )
-    answer_by_name = {
-        stratum.name: stratum.answer for stratum in strata if stratum.answer is not None
-    }
-    if not answer_by_name:
+    answer_of = {stratum.name: stratum.answer for stratum in strata if stratum.answer is not None}
+    if not answer_of:
         raise UnusableInput(
             f"{option('strata', log.column)}: no stratum has an answer: {_list_reasons(strata)}",
             hint="name another column, one with rows of both versions at each of its values",
         )
-    answers = list(answer_by_name.values())
+    answers = list(answer_of.values())
     result_question = describe_question(question, versions, source)
     naive = to_effect(_naive_estimates(strata))
     clustering = _count_clusters(answers)
@@ -222,6 +220,7 @@ def observe_strata(
     other_rows = rows_read - candidate_rows - baseline_rows
     left_out = {"another version": other_rows} if other_rows else {}
     matched_rows = sum(answer.weight for answer in answers)
+    dropped_share = 1.0 - matched_rows / candidate_rows
     share_without_neighbors = _average(
         (answer.weight, answer.share_without_neighbors) for answer in answers
     )
@@ -230,7 +229,7 @@ def observe_strata(
         refusal = few_clusters_refusal(clustering, versions)
     matched, bias, robustness = None, None, None
     if refusal is None:
-        matched, bias = _matched_effect(answers, clustering), _weakest_hidden_bias(answer_by_name)
+        matched, bias = _matched_effect(answers, clustering), _weakest_hidden_bias(answer_of)
         robustness = Robustness(None, None, None, "unknown: it is not computed over strata")
         shown_bias = None if bias.gamma_to_change is None else bias
         summary = answer_sentences(result_question, naive, matched.effect, hidden_bias=shown_bias)
@@ -253,16 +252,12 @@ def observe_strata(
         strata=Strata(
             log.column,
             tuple(_to_stratum_result(stratum) for stratum in strata),
-            max(answer_by_name, key=lambda name: imbalance_of(answer_by_name[name].worst_column)),
+            max(answer_of, key=lambda name: imbalance_of(answer_of[name].worst_column)),
             _count_shared_clusters(answers),
         ),
         warnings=tuple(
             sample_warnings(
-                question,
-                clustering,
-                matching.method,
-                1.0 - matched_rows / candidate_rows,
-                share_without_neighbors or 0.0,
+                question, clustering, matching.method, dropped_share, share_without_neighbors or 0.0
             )
         ),
     )
