@@ -128,7 +128,7 @@ def test_workers_give_the_document_of_one_machine_to_the_last_bit(
 ) -> None:
     assert alone.matched is not None
     assert alone.strata is not None
-    assert alone.strata.each[3].dropped == "no row of 2.0"
+    assert alone.strata.results[3].reason == "no row of 2.0"
     workers = Scripted(("w1", "w2", "w3"))
     answer = judge_on(workers, strata)
     assert msgspec.json.encode(answer) == msgspec.json.encode(alone)
@@ -237,7 +237,7 @@ def test_an_answer_that_does_not_fit_together_is_refused(
         {"name": "b"},
         {"rows": 1},
         {"candidate_rows": -1},
-        {"candidate": None},
+        {"candidate_moments": None},
         {"reason": "both an answer and a reason"},
     ):
         changed = {**document, "outcome": {**document["outcome"], **changes}}

@@ -30,7 +30,7 @@ def test_the_naive_answer_is_wrong_and_the_matched_interval_contains_the_truth()
     assert result.matched.effect.ratio_ci is not None
     low, high = result.matched.effect.ratio_ci
     assert low < math.exp(EFFECT) < high < 1.0
-    assert result.matched.interval_by == "clusters"
+    assert result.matched.interval_method == "clusters"
     assert [error.name for error in result.matched.errors] == ["abadie-imbens", "clusters"]
     assert result.summary.startswith("Without matching, the log suggests that version 2.0 ")
     assert "most of the raw difference comes from load" in result.summary
@@ -77,7 +77,7 @@ def test_independent_rows_have_a_warning() -> None:
     result = observed(loaded_log(), cluster=())
     assert result.clustering is None
     assert result.matched is not None
-    assert result.matched.interval_by == "abadie-imbens"
+    assert result.matched.interval_method == "abadie-imbens"
     assert "rows-independent" in warning_codes(result)
     assert "few-neighbours" not in warning_codes(result)
 
@@ -112,8 +112,8 @@ def test_the_scope_names_the_number_of_dropped_rows() -> None:
         f"the other {result.matching.candidate_dropped} have no comparable row of 1.0"
         in result.scope
     )
-    (load,) = result.dropped
-    assert load.dropped > load.kept
+    (load,) = result.dropped_means
+    assert load.dropped_mean > load.matched_mean
 
 
 def test_an_outcome_of_zero_has_a_difference_only() -> None:

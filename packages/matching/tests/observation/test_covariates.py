@@ -13,7 +13,7 @@ from packages.matching.tests.observation.logs import loaded_log, question
 def test_texts_become_an_indicator_column_for_each_but_the_first() -> None:
     covariates = read_covariates(loaded_log(), question(covariates=("load", "host_type")))
     assert covariates.names == ("load", "host_type=arm")
-    assert covariates.owners == ("load", "host_type")
+    assert covariates.log_columns == ("load", "host_type")
     assert set(covariates.matrix[:, 1]) == {0.0, 1.0}
 
 

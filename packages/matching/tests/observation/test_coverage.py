@@ -82,7 +82,7 @@ def test_the_interval_of_independent_rows_holds_the_truth_where_the_baseline_is_
     for _ in range(logs):
         sample = read_sample(log_with_noisy_baseline(draw), question, {})
         effect = match_sample(sample, lambda _: None).effects.answer_scale
-        assert effect.answer_method == ABADIE_IMBENS
+        assert effect.interval_method == ABADIE_IMBENS
         assert effect.estimate.interval is not None
         low, high = effect.estimate.interval
         hits += low <= -0.03 <= high

@@ -10,7 +10,7 @@ import pytest
 from benchmarks.observe.curved import judge, make_log
 from equipoise_matching.observation.analysis import observe
 from equipoise_matching.observation.covariates import Covariates
-from equipoise_matching.observation.overlap import fit_treatment, logistic
+from equipoise_matching.observation.overlap import fit_logit, fit_treatment
 from equipoise_matching.observation.result import ColumnBalance, ObservationResult
 from equipoise_matching.observation.terms import select_terms, term_dictionary_of
 from equipoise_matching.observation.wording import unbalanced_clause
@@ -80,7 +80,7 @@ def test_rows_with_extreme_odds_are_left_out() -> None:
 
 def test_the_odds_are_finite_where_a_column_decides_the_version() -> None:
     line = np.linspace(-1.0, 1.0, 50)
-    logit = logistic(line[:, None], (line > 0.0).astype(np.float64))
+    logit = fit_logit(line[:, None], (line > 0.0).astype(np.float64))
     assert np.isfinite(logit).all()
     assert (np.diff(logit) > 0.0).all()
 

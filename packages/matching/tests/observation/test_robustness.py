@@ -12,7 +12,7 @@ from equipoise_matching.matching.units import Floats
 from equipoise_matching.observation.hidden_factor import (
     Regression,
     _robustness,
-    regression,
+    fit_regression,
     robustness_of,
 )
 
@@ -45,11 +45,11 @@ def hidden_factor(of_treatment: float, of_outcome: float) -> Floats:
 
 def test_the_estimate_is_that_of_statsmodels() -> None:
     fitted = models.OLS(Y, models.add_constant(np.column_stack([TREATED, X]))).fit()
-    assert regression(Y, TREATED, X, OWNERS).estimate == pytest.approx(fitted.params[1])
+    assert fit_regression(Y, TREATED, X, OWNERS).estimate == pytest.approx(fitted.params[1])
 
 
 def test_a_factor_as_strong_as_the_robustness_value_leaves_nothing() -> None:
-    value = regression(Y, TREATED, X, OWNERS).robustness
+    value = fit_regression(Y, TREATED, X, OWNERS).robustness
     design = models.add_constant(np.column_stack([TREATED, X, hidden_factor(value, value)]))
     assert models.OLS(Y, design).fit().params[1] == pytest.approx(0.0, abs=1e-9)
 
@@ -60,8 +60,8 @@ def test_the_published_value_of_the_study_of_darfur_is_met() -> None:
 
 
 def test_a_factor_that_is_the_multiple_of_the_strongest_covariate_leaves_nothing() -> None:
-    fitted = regression(Y, TREATED, X, OWNERS)
-    assert fitted.strongest == "load"
+    fitted = fit_regression(Y, TREATED, X, OWNERS)
+    assert fitted.strongest_column == "load"
     assert fitted.multiple is not None
     fitted_y = models.OLS(Y, models.add_constant(np.column_stack([TREATED, X]))).fit()
     fitted_d = models.OLS(TREATED.astype(float), models.add_constant(X)).fit()
@@ -79,7 +79,7 @@ def test_a_factor_that_is_the_multiple_of_the_strongest_covariate_leaves_nothing
 
 
 def test_the_contributions_and_the_estimate_add_up_to_the_naive_difference() -> None:
-    fitted = regression(Y, TREATED, X, OWNERS)
+    fitted = fit_regression(Y, TREATED, X, OWNERS)
     naive = Y[TREATED].mean() - Y[~TREATED].mean()
     assert fitted.estimate + sum(fitted.contributions.values()) == pytest.approx(naive)
 

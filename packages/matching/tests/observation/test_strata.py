@@ -39,7 +39,7 @@ def test_the_strata_together_hold_the_truth_where_the_naive_answer_is_wrong() ->
     low, high = result.matched.effect.ratio_ci
     assert low < math.exp(EFFECT) < high < 1.0
     assert result.strata is not None
-    assert [stratum.name for stratum in result.strata.each] == ["amd", "arm"]
+    assert [stratum.name for stratum in result.strata.results] == ["amd", "arm"]
     assert result.strata.shared_clusters == 40
 
 
@@ -56,7 +56,7 @@ def test_a_single_stratum_gives_the_answer_of_all_rows_together(
     assert stratified.matched is not None
     assert whole.matched is not None
     assert stratified.matched.effect.ratio == pytest.approx(whole.matched.effect.ratio)
-    assert stratified.matched.interval_by == whole.matched.interval_by
+    assert stratified.matched.interval_method == whole.matched.interval_method
     for error, expected in zip(stratified.matched.errors, whole.matched.errors, strict=True):
         assert error.log_error == pytest.approx(expected.log_error)
         assert error.ratio_ci == pytest.approx(expected.ratio_ci)
@@ -81,7 +81,7 @@ def test_each_stratum_weighs_as_many_rows_of_the_candidate_as_were_matched() -> 
     result = observed(log)
     assert result.strata is not None
     assert result.matched is not None
-    parts = [(stratum.matched_rows, stratum.ratio) for stratum in result.strata.each]
+    parts = [(stratum.matched_rows, stratum.ratio) for stratum in result.strata.results]
     total = sum(rows or 0 for rows, _ in parts)
     expected = sum((rows or 0) / total * math.log(ratio or 1.0) for rows, ratio in parts)
     assert result.matched.effect.ratio == pytest.approx(math.exp(expected))
@@ -138,11 +138,11 @@ def test_a_stratum_that_cannot_be_judged_is_named_with_its_rows() -> None:
     log["version"][rack_c] = "1.0"
     result = observed(log, column="rack")
     assert result.strata is not None
-    reasons = {stratum.name: stratum.dropped for stratum in result.strata.each}
+    reasons = {stratum.name: stratum.reason for stratum in result.strata.results}
     assert reasons["a"] is None
     assert "load still differs by" in (reasons["b"] or "")
     assert reasons["c"] == "no row of 2.0"
-    assert result.strata.worst == "a"
+    assert result.strata.worst_stratum == "a"
     rows = int(np.count_nonzero(rack_b & (log["version"] == "2.0")))
     assert f"{rows:,} of b: load still differs" in result.scope
     assert result.rows.candidate == int(np.count_nonzero(log["version"] == "2.0"))
@@ -187,7 +187,7 @@ def test_the_same_seed_gives_the_same_document_whatever_the_other_strata() -> No
     alone = observed(take_rows(log, log["host_type"] == "arm"), **options)
     assert result.strata is not None
     assert alone.strata is not None
-    assert result.strata.each[1] == alone.strata.each[0]
+    assert result.strata.results[1] == alone.strata.results[0]
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ def test_the_same_seed_gives_the_same_document_whatever_the_other_strata() -> No
     [
         ({"covariates": None}, "default covariates could differ"),
         ({"cluster": None}, "default clusters could differ"),
-        ({"placebo_outcomes": ("unmoved",)}, "placebos cannot be combined"),
+        ({"placebo_outcomes": ("unmoved",)}, "cannot be combined over strata"),
     ],
 )
 def test_options_that_could_differ_between_strata_are_refused(

@@ -1,6 +1,6 @@
 """Rank the levels of a factor on each task, as tables, sentences and charts.
 
-A reversal is a pair of levels. The first is faster on one task and slower on another task.
+A reversal is a pair of levels. The first level is faster on one task, and the second on another.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class RankedLevel(Struct, frozen=True):
 
 
 class Reversal(Struct, frozen=True):
-    """Two levels. The first is faster on one task and slower on another task."""
+    """Two levels whose order on one task is reversed on another task."""
 
     first: str
     second: str
@@ -50,9 +50,7 @@ class Reversal(Struct, frozen=True):
     faster: Ratio
     """Ratio of the first to the second level on ``faster_on``, below 1."""
     slower_on: str
-    """Task on which the first level is slower."""
     slower: Ratio
-    """Ratio of the first to the second level on ``slower_on``, above 1."""
 
     @property
     def is_certain(self) -> bool:
@@ -61,7 +59,7 @@ class Reversal(Struct, frozen=True):
 
     @property
     def size(self) -> float:
-        """Smaller of the two effects, as a logarithm."""
+        """Logarithm of the smaller of the two ratios, each taken as a slowdown."""
         return min(-math.log(self.faster.ratio), math.log(self.slower.ratio))
 
     def text(self) -> str:
@@ -78,18 +76,18 @@ class Ranking(Struct, frozen=True):
     data: StudyData
     metric: str
     """Metric whose medians are ranked, such as ``work_s``."""
-    tasks: str
+    task_factor: str
     """Name of the factor whose levels are the tasks."""
     factor: str
     """Factor whose levels are ranked."""
     levels: Sequence[str]
-    plural: str
-    """Name of the levels in sentences, such as ``allocators``."""
+    noun: str
+    """Plural noun for the levels, such as ``allocators``."""
 
     def ranks(self) -> Iterator[RankedLevel]:
         """Yield the levels that ran on each task, fastest first."""
-        for task in self.data.levels(self.tasks):
-            medians = self.data.medians(self.metric, self.factor, **{self.tasks: task})
+        for task in self.data.levels(self.task_factor):
+            medians = self.data.medians(self.metric, self.factor, **{self.task_factor: task})
             fastest_first = sorted(
                 (level for level in self.levels if level in medians), key=medians.__getitem__
             )
@@ -100,12 +98,12 @@ class Ranking(Struct, frozen=True):
     def reversals(self) -> list[Reversal]:
         """Return the pairs of levels whose order reverses between two tasks.
 
-        The typical ratios decide the order of a pair. Of all tasks, a reversal has the two on which
-        they are smallest and largest. Certain reversals come first, then larger reversals.
+        The typical ratio decides the order of a pair on a task. A reversal names the tasks with the
+        smallest and the largest ratio. Certain reversals come first, then larger reversals.
         """
         reversals: list[Reversal] = []
         for first, second in itertools.combinations(self.levels, 2):
-            ratios = self.data.ratios(self.metric, self.factor, first, second, by=self.tasks)
+            ratios = self.data.ratios(self.metric, self.factor, first, second, by=self.task_factor)
             if not ratios:
                 continue
             faster_on = min(ratios, key=lambda task: ratios[task].ratio)
@@ -125,7 +123,7 @@ class Ranking(Struct, frozen=True):
         tasks = tuple(dict.fromkeys(task for task, _ in cells))
         ranked_levels = {level for _, level in cells}
         return FindingTable(
-            f"Rank of the {self.plural}",
+            f"Rank of the {self.noun}",
             (self.factor, *tasks),
             tuple(
                 (level, *(cells.get((task, level), "") for task in tasks))
@@ -140,10 +138,10 @@ class Ranking(Struct, frozen=True):
         reversals = self.reversals()
         certain = [reversal for reversal in reversals if reversal.is_certain]
         if not reversals:
-            same = f"The order of the {self.plural} is the same on every task."
+            same = f"The order of the {self.noun} is the same on every task."
             return same, same
         if not certain:
-            uncertain = f"No pair of {self.plural} certainly reverses its order"
+            uncertain = f"No pair of {self.noun} certainly reverses its order"
             return f"{uncertain} from task to task.", (
                 f"{uncertain}. The medians of {len(reversals)} pairs reverse, most of all "
                 f"{reversals[0].text()}."
@@ -155,8 +153,8 @@ class Ranking(Struct, frozen=True):
         if len(certain) > MAX_REVERSALS:
             texts.append(f"and {len(certain) - MAX_REVERSALS} more")
         return (
-            f"The order of the {self.plural} depends on the task: {pairs} certainly {verb}.",
-            f"The order of the {self.plural} certainly reverses in {pairs}: {'; '.join(texts)}. "
+            f"The order of the {self.noun} depends on the task: {pairs} certainly {verb}.",
+            f"The order of the {self.noun} certainly reverses in {pairs}: {'; '.join(texts)}. "
             "Benchmark the code that you are going to use.",
         )
 
@@ -180,7 +178,7 @@ def ranking_figures(rankings: Sequence[Ranking]) -> Iterator[Figure]:
     for ranking in rankings:
         if ranks := list(ranking.ranks()):
             chart = _chart(ranking, ranks)
-            yield Figure(ranking.plural.replace(" ", "_"), HOW_TO_READ, chart)
+            yield Figure(ranking.noun.replace(" ", "_"), HOW_TO_READ, chart)
 
 
 def _chart(ranking: Ranking, ranks: Sequence[RankedLevel]) -> alt.LayerChart:
@@ -192,11 +190,11 @@ def _chart(ranking: Ranking, ranks: Sequence[RankedLevel]) -> alt.LayerChart:
     rows = [{"task": rank.task, "condition": rank.level, "value": rank.over_best} for rank in ranks]
     largest = max(rank.over_best for rank in ranks)
     tasks = list(dict.fromkeys(rank.task for rank in ranks))
-    title = f"{ranking.plural[:1].upper()}{ranking.plural[1:]} by task"
+    title = f"{ranking.noun[:1].upper()}{ranking.noun[1:]} by task"
     return frame(
         lines(
             rows,
-            alt.X("task:N", title=ranking.tasks, sort=tasks, axis=alt.Axis(labelAngle=0)),
+            alt.X("task:N", title=ranking.task_factor, sort=tasks, axis=alt.Axis(labelAngle=0)),
             log_y("times the best (logarithmic scale)", 1.0, 2.0 * largest),
             list(dict.fromkeys(rank.level for rank in ranks)),
             tooltip=["task:N", "condition:N", "value:Q"],

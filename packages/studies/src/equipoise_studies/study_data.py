@@ -28,20 +28,20 @@ from equipoise.stats.verdict import judge
 UNKNOWN = "–"
 """Text of a cell without a number."""
 ALPHA = 0.05
-"""Level of the interval of each ratio; there is no correction for several ratios."""
+"""Chance that the interval of a ratio misses it; several ratios have no correction."""
 
 
 class Ratio(Struct, frozen=True):
     """Ratio of one condition to another on a metric, within blocks."""
 
     ratio: float
-    """Typical ratio, or else the median over blocks."""
+    """Typical ratio; the median over blocks if there are too few blocks."""
     ratio_ci: Interval
     """Confidence sequence at 95 % for this pair alone; ``None`` for an unknown bound."""
     e_value: float
     smallest: float
     largest: float
-    """Largest ratio within a block; ``smallest`` is the smallest."""
+    """Largest ratio within one block."""
     blocks: int
 
     @property
@@ -76,7 +76,7 @@ class Ratio(Struct, frozen=True):
 
 
 class StudyData(Struct, frozen=True):
-    """A result document, with functions that find numbers by levels of factors."""
+    """A result document, with methods that find numbers by levels of factors."""
 
     document: ResultDocument
 

@@ -37,7 +37,7 @@ def _study_rows() -> Iterator[Row]:
 
 
 def _library_rows(factor: str) -> Iterator[Row]:
-    for level in KINDS[factor].choices:
+    for level in KINDS[factor].all_levels:
         missing = first_missing(level, host_site())
         yield level.name, level.summary, "yes" if missing is None else f"no: {missing.hint}"
 

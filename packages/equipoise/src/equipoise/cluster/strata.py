@@ -2,7 +2,7 @@
 
 A stratum is a group of rows that is matched alone. A worker analyses one stratum at a time. The
 worker reads the rows of the stratum from the files of the log, which every worker must see. The
-answer of the worker is a `StratumOutcome`. If a worker is lost, the next free worker repeats the
+answer of the worker is a `MatchedStratum`. If a worker is lost, the next free worker repeats the
 stratum. If several strata cannot be analysed, the error is about the first of them.
 
 In this file, a worker is a Dask worker, and a cluster is a group of dependent rows.
@@ -31,9 +31,9 @@ from equipoise_matching.observation.matching import Progress
 from equipoise_matching.observation.question import Question
 from equipoise_matching.observation.sample import Versions
 from equipoise_matching.observation.strata import (
+    MatchedStratum,
     MatchStrata,
     StratifiedLog,
-    StratumOutcome,
     match_stratum,
 )
 from equipoise_matching.tables.strata import StratumRows, UnusableFile, check_files, read_rows
@@ -65,7 +65,7 @@ class StratumReply(Struct, frozen=True, forbid_unknown_fields=True):
     If the question or the rows are unusable, the answer is a `Refusal` instead.
     """
 
-    outcome: StratumOutcome | None = None
+    outcome: MatchedStratum | None = None
     worker_problem: Refusal | None = None
     """Reason why this worker cannot analyse any stratum: a predicate after the worker's name."""
 
@@ -102,8 +102,8 @@ def read_reply(content: bytes, name: str) -> StratumReply:
             outcome.name != name
             or min(rows) < 0
             or sum(rows) > outcome.rows
-            or (outcome.candidate is None) != (outcome.candidate_rows == 0)
-            or (outcome.baseline is None) != (outcome.baseline_rows == 0)
+            or (outcome.candidate_moments is None) != (outcome.candidate_rows == 0)
+            or (outcome.baseline_moments is None) != (outcome.baseline_rows == 0)
             or (outcome.answer is None) == (outcome.reason is None)
             or (outcome.answer is not None and not 0 < outcome.answer.weight <= rows[0])
         ):
@@ -153,7 +153,7 @@ def strata_on_workers(workers: DaskWorkers) -> MatchStrata[StratumRows]:
 
     def match_strata(
         log: StratifiedLog[StratumRows], question: Question, versions: Versions, progress: Progress
-    ) -> list[StratumOutcome]:
+    ) -> list[MatchedStratum]:
         release = version("equipoise")
 
         def request(name: str, thread_count: int) -> bytes:
@@ -183,13 +183,13 @@ class _StrataQueue:
         self._waiting_indices = list(range(len(names)))
         self._tasks: dict[str, tuple[int, Any]] = {}
         """Index of the stratum, and the task, by worker; only busy workers are keys."""
-        self._outcome_by_index: dict[int, StratumOutcome] = {}
+        self._outcome_by_index: dict[int, MatchedStratum] = {}
         self._losses: Counter[int] = Counter()
         """Number of workers that were lost with a stratum, by the index of the stratum."""
         self._first_problem: tuple[int, UnusableInput] | None = None
         """Index of the first stratum that cannot be analysed, and the error."""
 
-    def outcomes(self) -> list[StratumOutcome]:
+    def outcomes(self) -> list[MatchedStratum]:
         """Return the outcomes in the order of the strata."""
         try:
             while self._waiting_indices or self._tasks:

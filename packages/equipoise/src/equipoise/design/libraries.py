@@ -188,7 +188,7 @@ class FactorKind(Struct, frozen=True):
     """Further levels that a factor can name."""
 
     @property
-    def choices(self) -> tuple[Level, ...]:
+    def all_levels(self) -> tuple[Level, ...]:
         """All levels that a factor of this kind can name."""
         return self.default_levels + self.other_levels
 
@@ -202,7 +202,7 @@ KINDS: Mapping[str, FactorKind] = {
 PACKAGES: Mapping[str, str] = {
     library: level.package
     for kind in KINDS.values()
-    for level in kind.choices
+    for level in kind.all_levels
     for library in level.preload
     if level.package is not None
 }

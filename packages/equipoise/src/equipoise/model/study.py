@@ -123,7 +123,7 @@ class Factor:
     levels: tuple[Level, ...]
     role: Role = "treatment"
     accepts_other_levels: bool = False
-    """Whether users may set other levels, because levels only replace ``{NAME}`` in texts."""
+    """Whether users may set any other level, because the levels are only values."""
     optional_levels: tuple[Level, ...] = ()
     """Levels that run only if the user chooses them."""
 

@@ -39,10 +39,10 @@ class BuiltInStudy(Struct, frozen=True):
         analysis.py   def findings(data) -> Findings: ...
         charts.py     def figures(data) -> Iterator[Figure]: ...
 
-    ``figures`` may be in ``analysis`` if it does not import altair. Both functions are pure: the
-    same result gives the same sentences and charts. They also receive results of ``--quick``, of
-    chosen levels and of interrupted campaigns. They leave out missing data or report it as missing,
-    without an error.
+    ``figures`` may be in ``analysis.py`` if that file does not import altair. Both functions are
+    pure: the same result gives the same sentences and charts. The result may lack conditions or
+    trials, for example after ``--quick`` or an interruption. The functions then leave out the
+    missing data or report it as missing.
     """
 
     folder: Path
@@ -98,9 +98,8 @@ def built_in_studies() -> tuple[BuiltInStudy, ...]:
 def find_study(reference: str) -> tuple[Path, str]:
     """Return the file of a study, and the name of the file in errors.
 
-    ``reference`` is the path of a file, or the name of a built-in study.
-
-    Raise `UnusableInput` if there is no such file and no built-in study with that name.
+    ``reference`` is the path of a file, or the name of a built-in study. Raise `UnusableInput` if
+    neither exists.
     """
     path = Path(reference)
     if path.is_file() or path.suffix == ".toml" or "/" in reference:
@@ -134,10 +133,10 @@ def analysis_of(study: str) -> BuiltInStudy | None:
 
 
 def with_findings(document: ResultDocument) -> ResultDocument:
-    """Return the document with the findings of its built-in study, if it has one.
+    """Return the document with the findings of its built-in study, if it has an analysis.
 
-    Raise `UnusableInput` if the document, which may be from a file, has levels that the study
-    cannot have.
+    Raise `UnusableInput` if the document has levels that the study cannot have: it may be a file of
+    the user.
     """
     study = document.run.study
     analysis = analysis_of(study)

@@ -1,6 +1,6 @@
-"""The data sets of studies, which replace ``{data}``, and the files with their rows.
+"""The data sets of studies, and the files with their rows, which replace ``{data}`` in commands.
 
-Equipoise has no copy of the rows: they come from another package, if it is installed.
+Equipoise has no copy of the rows. They come from another package, if this package is installed.
 """
 
 from __future__ import annotations
@@ -25,10 +25,7 @@ DATA_FOLDER = "data"
 
 
 def with_data(study: Study, ledger: Path) -> tuple[Study, tuple[CampaignWarning, ...]]:
-    """Return the study with its file of rows, or with made-up rows and a warning.
-
-    Raise `UnusableInput` if the file cannot be written.
-    """
+    """Return the study with its file of rows, or with made-up rows and a warning."""
     name = named_data(study)
     if name is None:
         return study, ()
@@ -41,7 +38,7 @@ def with_data(study: Study, ledger: Path) -> tuple[Study, tuple[CampaignWarning,
         hint = error.hint or "see docs/reference/study.md"
         warnings: tuple[CampaignWarning, ...] = (CampaignWarning("data_missing", summary, hint),)
     else:
-        argument, warnings = str(data_file(name, rows, ledger.parent / DATA_FOLDER)), ()
+        argument, warnings = str(write_data_file(name, rows, ledger.parent / DATA_FOLDER)), ()
     return replace(study, workload=replace(study.workload, data_argument=argument)), warnings
 
 
@@ -51,10 +48,7 @@ def named_data(study: Study) -> str | None:
 
 
 def require_data(plan: Plan, ledger: Path) -> None:
-    """Refuse to resume a campaign without its file of rows, because each trial would fail.
-
-    Raise `UnusableInput` if a file of rows in a command does not exist.
-    """
+    """Refuse to resume a campaign without its file of rows, because each trial would fail."""
     folder = (ledger.parent / DATA_FOLDER).absolute()
     commands = (condition.command for condition in plan.conditions)
     for argument in dict.fromkeys(argument for command in commands for argument in command):
@@ -70,22 +64,20 @@ class DataSet(Struct, frozen=True):
     """A data set: the source of the rows that a workload reads."""
 
     read_rows: Callable[[], str]
-    """Function that returns the rows as CSV; raises `UnusableInput` without the package."""
+    """Function that returns the rows as CSV; it raises `UnusableInput` without the package."""
     fallback_argument: str
-    """Argument with which the workload makes up similar rows."""
+    """Argument that replaces ``{data}`` without the package: the workload makes up its rows."""
 
 
-def data_file(name: str, rows: str, folder: Path) -> Path:
+def write_data_file(name: str, rows: str, folder: Path) -> Path:
     """Write the rows of a data set into a folder, unless the file exists; return the file.
 
-    The name of the file contains a fingerprint of the rows. So another version of the package never
-    overwrites the rows of an earlier campaign.
-
-    Raise `UnusableInput` if the file cannot be written.
+    The name of the file contains a hash of the rows, so another version of the package never
+    overwrites the rows of an earlier campaign. Raise `UnusableInput` if the file cannot be written.
     """
     content = rows.encode()
-    fingerprint = hashlib.sha256(content).hexdigest()[:12]
-    file = folder.absolute() / f"{name}-{fingerprint}.csv"
+    short_hash = hashlib.sha256(content).hexdigest()[:12]
+    file = folder.absolute() / f"{name}-{short_hash}.csv"
     if file.exists():
         return file
     try:

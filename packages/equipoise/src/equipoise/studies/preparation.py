@@ -37,14 +37,13 @@ class StudyOptions(Struct, frozen=True, kw_only=True):
     study: str
     """Path of a TOML file, or the name of a built-in study."""
     quick: bool = False
-    """Whether to run the study's quick form."""
     command: str | None = None
     """Program that replaces the study's workload."""
     factors: Sequence[str] = ()
     """Levels to run, as ``NAME=LEVEL,LEVEL`` for each factor."""
     layouts: int | None = None
     aslr: Addresses | None = None
-    """Address randomisation in layouts; ``None`` in both fields keeps the study's value."""
+    """Address randomisation in layouts; ``None`` keeps the study's value, as for ``layouts``."""
 
 
 class PreparedStudy(Struct, frozen=True):
@@ -147,10 +146,7 @@ def quick_form(study: Study) -> Study:
 
 
 def with_command(study: Study, command: Strings) -> Study:
-    """Return the study with another program as its workload.
-
-    Raise `UnusableInput` if the workload is a server.
-    """
+    """Return the study with another program as its workload; raise `UnusableInput` for a server."""
     if study.workload.server is not None:
         raise UnusableInput(
             f"the workload of {study.name} is a server: {option('command')} cannot replace it",
@@ -161,10 +157,7 @@ def with_command(study: Study, command: Strings) -> Study:
 
 
 def chosen_levels(study: Study, assignments: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return the levels chosen by ``--factor NAME=LEVEL,LEVEL``, by factor.
-
-    Raise `UnusableInput` if a text is not ``NAME=LEVEL,LEVEL``, or does not name a factor.
-    """
+    """Return the levels of ``--factor NAME=LEVEL,LEVEL``; raise `UnusableInput` for other texts."""
     levels_by_factor: dict[str, tuple[str, ...]] = {}
     factor_names = ", ".join(factor.name for factor in study.factors)
     for assignment in assignments:
@@ -189,28 +182,28 @@ def chosen_levels(study: Study, assignments: Sequence[str]) -> dict[str, tuple[s
     return levels_by_factor
 
 
-def with_levels(study: Study, changes: Mapping[str, tuple[str, ...]]) -> Study:
-    """Return the study with other levels of some factors; ``changes`` has them by factor.
+def with_levels(study: Study, chosen: Mapping[str, tuple[str, ...]]) -> Study:
+    """Return the study with only the chosen levels of some factors; ``chosen`` is by factor.
 
     If the baseline is not a chosen level, the first chosen level is the baseline. All chosen levels
     are compared: the study's ``not_compared_at`` no longer applies to their factors. Raise
     `UnusableInput` if a factor lacks a chosen level.
     """
     factors = tuple(
-        _factor_with_levels(factor, changes[factor.name]) if factor.name in changes else factor
+        _factor_with_levels(factor, chosen[factor.name]) if factor.name in chosen else factor
         for factor in study.factors
     )
     compared = study.compared
     if compared is not None:
         not_compared_at = {
-            name: levels for name, levels in compared.not_compared_at.items() if name not in changes
+            name: levels for name, levels in compared.not_compared_at.items() if name not in chosen
         }
         compared = replace(compared, not_compared_at=not_compared_at)
         levels = next(factor.levels for factor in factors if factor.name == compared.factor)
         if compared.baseline not in [level.name for level in levels]:
             compared = replace(compared, baseline=levels[0].name)
     # The time of a block is known only for the whole study.
-    measure = replace(study.measure, author_block_s=None) if changes else study.measure
+    measure = replace(study.measure, author_block_s=None) if chosen else study.measure
     return replace(study, factors=factors, compared=compared, measure=measure)
 
 
@@ -227,10 +220,10 @@ def _factor_with_levels(factor: Factor, level_names: tuple[str, ...]) -> Factor:
                 f"the factor {factor.name} has no level {level_name!r}",
                 hint=f"use one of {', '.join(known_levels)}",
             )
-    # Levels that the quick form leaves out can still be chosen.
-    optional_levels = (
-        factor.optional_levels if factor.accepts_other_levels else tuple(known_levels.values())
-    )
+    # A level that the quick form leaves out can still be chosen later.
+    optional_levels = tuple(known_levels.values())
+    if factor.accepts_other_levels:
+        optional_levels = factor.optional_levels
     levels = tuple(known_levels.get(level_name) or Level(level_name) for level_name in level_names)
     return replace(factor, levels=levels, optional_levels=optional_levels)
 
@@ -238,8 +231,8 @@ def _factor_with_levels(factor: Factor, level_names: tuple[str, ...]) -> Factor:
 def without_idle_factors(study: Study) -> tuple[Study, tuple[CampaignWarning, ...]]:
     """Return the study without idle factors, and a warning about each of them.
 
-    An idle factor changes nothing. Its levels are only values, and no text of the study contains
-    its name in braces. This happens if a program replaces the workload and ignores the sizes. Raise
+    A factor is idle if its levels are only values and no text of the study contains its name in
+    braces. This happens if ``--command`` replaces the workload and ignores the sizes. Raise
     `UnusableInput` if the compared factor is idle.
     """
     factors: list[Factor] = []

@@ -25,7 +25,7 @@ impl Points {
     }
 }
 
-/// Returns the point x~ F of each row: x~ are its standardised covariates, F F' is the metric W.
+/// Returns for each row a point: the standardised covariates times F, where F F' is the metric W.
 pub fn embed(problem: &Problem) -> Points {
     let columns = problem.columns;
     let standardised = standardise(problem);
@@ -50,32 +50,34 @@ pub fn embed(problem: &Problem) -> Points {
     }
 }
 
-/// Returns each column minus its weighted mean, divided by its weighted standard deviation.
-///
-/// A second pass computes the deviations, so that a constant column has no rounding errors.
+/// Returns each column minus its weighted mean, divided by its weighted standard deviation. A
+/// second pass computes the deviations, so that a constant column has no rounding errors.
 fn standardise(problem: &Problem) -> Vec<f64> {
     let (rows, columns) = (problem.rows(), problem.columns);
     let total: f64 = (0..rows).map(|row| problem.weight(row)).sum();
     let mut standardised = rescaled_columns(problem);
-    let first = &standardised[..columns];
+    let first_row = &standardised[..columns];
     let mut is_constant = vec![true; columns];
     for row in standardised.chunks_exact(columns) {
-        for ((is_constant, value), first) in is_constant.iter_mut().zip(row).zip(first) {
+        for ((is_constant, value), first) in is_constant.iter_mut().zip(row).zip(first_row) {
             *is_constant &= value.total_cmp(first).is_eq();
         }
     }
-    let means: Vec<f64> = column_sums(problem, &standardised, first, |value, _| value)
+    let means: Vec<f64> = column_sums(problem, &standardised, first_row, |value, _| value)
         .into_iter()
-        .zip(is_constant.iter().zip(first))
+        .zip(is_constant.iter().zip(first_row))
         .map(|(sum, (&is_constant, &first))| if is_constant { first } else { sum / total })
         .collect();
     let squares = column_sums(problem, &standardised, &means, |value, mean| {
         (value - mean).powi(2)
     });
     // R raises the variance of a column whose squares have a very small sum.
-    let raw_squares = match problem.rules {
-        Rules::Correct => vec![R_TOLERANCE; columns],
-        Rules::AsInR => column_sums(problem, &standardised, &means, |value, _| value * value),
+    let added_variances: Vec<f64> = match problem.rules {
+        Rules::Correct => vec![0.0; columns],
+        Rules::AsInR => column_sums(problem, &standardised, &means, |value, _| value * value)
+            .into_iter()
+            .map(|sum| (R_TOLERANCE - sum).max(0.0) / total)
+            .collect(),
     };
     let unbiased = rows as f64 / (rows as f64 - 1.0);
     let deviation = |column: usize| {
@@ -84,8 +86,8 @@ fn standardise(problem: &Problem) -> Vec<f64> {
             Rules::Correct if is_constant[column] || variance == 0.0 => 1.0,
             Rules::Correct => (variance * unbiased).sqrt(),
             Rules::AsInR => {
-                let guarded = (R_TOLERANCE - raw_squares[column]).max(0.0) / total;
-                ((variance + guarded) * unbiased).sqrt().max(R_TOLERANCE)
+                let raised_variance = variance + added_variances[column];
+                (raised_variance * unbiased).sqrt().max(R_TOLERANCE)
             }
         }
     };
@@ -98,7 +100,7 @@ fn standardise(problem: &Problem) -> Vec<f64> {
     standardised
 }
 
-/// Returns the columns scaled so that squares neither overflow nor underflow; unscaled as in R.
+/// Returns the columns, scaled so that squares neither overflow nor underflow. R does not scale.
 fn rescaled_columns(problem: &Problem) -> Vec<f64> {
     let columns = problem.columns;
     let mut values = problem.x.clone();
@@ -221,7 +223,7 @@ fn inverse_covariance(problem: &Problem, standardised: &[f64]) -> Vec<f64> {
     inverse
 }
 
-/// Returns F' with F F' = W, one axis after another, without axes of weight 0.
+/// Returns F' with F F' = W, one axis after another. Axes of weight 0 are left out.
 fn factor(matrix: &[f64], columns: usize) -> Vec<f64> {
     let decomposition = eigen(matrix, columns);
     let axes = decomposition.above(NEGLIGIBLE_FRACTION);

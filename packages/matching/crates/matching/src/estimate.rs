@@ -54,8 +54,8 @@ impl Sample<'_> {
     #[must_use]
     pub fn estimate(&self, pairs: &Pairs) -> Estimate {
         let match_counts = self.match_counts(pairs);
-        let raw = self.differences(pairs);
-        let differences = self.adjusted(pairs, &raw, &match_counts);
+        let raw_differences = self.differences(pairs);
+        let differences = self.adjusted(pairs, &raw_differences, &match_counts);
         let total: f64 = pairs.weight.iter().sum();
         let sum = |values: &[f64], term: &dyn Fn(f64) -> f64| -> f64 {
             let weighted = values.iter().zip(&pairs.weight);
@@ -65,8 +65,8 @@ impl Sample<'_> {
         let squares = |values: &[f64], centre: f64| sum(values, &|value| (value - centre).powi(2));
         let effect = mean(&differences);
         let common_variance = 0.5 * squares(&differences, effect) / total;
-        let unadjusted = mean(&raw);
-        let squares_of_pairs = squares(&raw, unadjusted);
+        let unadjusted = mean(&raw_differences);
+        let squares_of_pairs = squares(&raw_differences, unadjusted);
         let (population, sample) =
             self.effect_variances(pairs, &differences, &match_counts, effect, common_variance);
         Estimate {
@@ -108,12 +108,12 @@ impl Sample<'_> {
 
     /// Returns the differences after the bias adjustment. The slopes move the outcome of each match
     /// to the covariates of the unit `query`.
-    fn adjusted(&self, pairs: &Pairs, raw: &[f64], match_counts: &MatchCounts) -> Vec<f64> {
+    fn adjusted(&self, pairs: &Pairs, raw_differences: &[f64], counts: &MatchCounts) -> Vec<f64> {
         let Some((covariates, columns)) = self.covariates else {
-            return raw.to_vec();
+            return raw_differences.to_vec();
         };
         let slopes = [false, true].map(|arm| {
-            let totals = match_counts.total.iter().zip(self.treated);
+            let totals = counts.total.iter().zip(self.treated);
             let weights: Vec<f64> = totals
                 .map(|(&total, &treated)| if treated == arm { total } else { 0.0 })
                 .collect();
@@ -121,7 +121,7 @@ impl Sample<'_> {
         });
         pairs
             .iter()
-            .zip(raw)
+            .zip(raw_differences)
             .map(|((query, matched, _), difference)| {
                 let bias: f64 = slopes[usize::from(self.treated[matched])]
                     .iter()
@@ -155,14 +155,14 @@ impl Sample<'_> {
             shares[query] += weight;
             was_matched[query] = true;
         }
-        // R counts units without a match as if their effect were 0.
-        let counts = |row: usize| {
+        // In R, units without a match enter the effect, with an effect of 0.
+        let enters = |row: usize| {
             self.estimand.matches_arm(self.treated[row])
                 && (was_matched[row] || self.rules == Rules::AsInR)
         };
         let (mut total, mut population, mut sample) = (0.0, 0.0, 0.0);
         for row in 0..rows {
-            let own_weight = if counts(row) { self.weights[row] } else { 0.0 };
+            let own_weight = if enters(row) { self.weights[row] } else { 0.0 };
             let (match_weight, squares) = if self.estimand.takes_matches_from(self.treated[row]) {
                 (match_counts.total[row], match_counts.squares[row])
             } else {
@@ -173,9 +173,9 @@ impl Sample<'_> {
             });
             total += own_weight;
             sample += variance * (own_weight + match_weight).powi(2);
-            let cross_term = if counts(row) { 2.0 * match_weight } else { 0.0 };
+            let cross_term = if enters(row) { 2.0 * match_weight } else { 0.0 };
             population += variance * (match_weight * match_weight + cross_term - squares);
-            if counts(row) {
+            if enters(row) {
                 let has_share = shares[row] > 0.0;
                 let effect_of_row = if has_share {
                     sums[row] / shares[row]
@@ -192,9 +192,11 @@ impl Sample<'_> {
 
 /// A direction has no slope if its variance is below this fraction of the largest variance.
 const NEGLIGIBLE_FRACTION: f64 = 1e-12;
+/// Relative rounding error of the standard deviation of a constant column.
+const CONSTANT_ROUNDING: f64 = 1e-14;
 
 /// Returns the slopes of the outcome on the covariates (row after row), by weighted least squares
-/// with a constant. Rows need a positive weight. Each column is standardised first, so that its
+/// with a constant. Rows of weight 0 are left out. Each column is standardised first, so that its
 /// unit does not matter. In a direction without variance, the slope is 0.
 fn slopes(covariates: &[f64], columns: usize, outcome: &[f64], weights: &[f64]) -> Vec<f64> {
     let all_rows = 0..weights.len();
@@ -213,7 +215,8 @@ fn slopes(covariates: &[f64], columns: usize, outcome: &[f64], weights: &[f64]) 
         let value = |row: usize| covariates[row * columns + column];
         let mean = mean_of(&value);
         let scale = mean_of(&|row| (value(row) - mean).powi(2)).sqrt();
-        let rounding = rows.iter().map(|&row| value(row).abs()).fold(0.0, f64::max) * 1e-14;
+        let largest = rows.iter().map(|&row| value(row).abs()).fold(0.0, f64::max);
+        let rounding = largest * CONSTANT_ROUNDING;
         means.push(mean);
         scales.push(if scale > rounding { scale } else { 0.0 });
     }

@@ -68,6 +68,7 @@ impl Instructions {
 /// # Safety
 /// The processor must have the instructions of the implementation, for each method.
 pub trait Wide: Copy {
+    /// The same value in all lanes.
     unsafe fn splat(value: f64) -> Self;
     /// Loads the first sixteen numbers of a slice with at least sixteen.
     unsafe fn load(values: &[f64]) -> Self;

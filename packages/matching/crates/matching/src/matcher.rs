@@ -113,7 +113,7 @@ impl Matcher {
         &self.pools[usize::from(arm)]
     }
 
-    /// Whether to search with the tree: as requested, else if a trial with some queries is faster.
+    /// Whether to search with the tree: as requested, or if a trial with some queries is faster.
     fn prefers_tree(&self) -> bool {
         match self.problem.method {
             Method::Tree => return true,
@@ -130,7 +130,7 @@ impl Matcher {
             }
             let points = (0..point_count).step_by(point_count.div_ceil(TRIAL_QUERIES));
             let trial: Vec<Query<'_>> = points
-                .map(|point| self.query(arm, point, !arm, self.matches()))
+                .map(|point| self.query(arm, point, !arm, self.match_count()))
                 .collect();
             let weight_of = |point, target| self.admitted_weight(arm, point, target);
             for result in self.search(targets, &weight_of).run(&trial) {
@@ -142,7 +142,7 @@ impl Matcher {
         tree_cost < brute_force_cost
     }
 
-    pub(crate) fn matches(&self) -> f64 {
+    pub(crate) fn match_count(&self) -> f64 {
         self.problem.matches as f64
     }
 
@@ -165,8 +165,8 @@ impl Matcher {
     }
 
     /// Returns the query for the neighbours of a point of `arm` in the pool of the arm `target`.
-    /// `needed` is the total weight of the neighbours to find.
-    pub(crate) fn query(&self, arm: bool, point: usize, target: bool, needed: f64) -> Query<'_> {
+    /// `weight` is the total weight of the neighbours to find.
+    pub(crate) fn query(&self, arm: bool, point: usize, target: bool, weight: f64) -> Query<'_> {
         let row = self.pool(arm).members(point)[0] as usize;
         let distances = self.fixed_distances.get(&row);
         let pairs = || {
@@ -186,7 +186,7 @@ impl Matcher {
             point,
             coordinates: self.points.row(row),
             calipers: self.problem.caliper.as_ref().map_or_else(Vec::new, limits),
-            needed_weight: needed - WEIGHT_ROUNDING,
+            needed_weight: weight - WEIGHT_ROUNDING,
             tolerance: self.problem.tie_limit(0.0),
             fixed_distances: pairs().filter(|&(_, squared)| squared >= 0.0).collect(),
             forbidden: pairs()
@@ -230,8 +230,14 @@ impl Matcher {
             let report = |done, _| progress(finished + done, total);
             let weight_of = |point, target| self.admitted_weight(arm, point, target);
             let is_wanted = |_: usize| true;
-            let neighbours =
-                self.neighbourhoods(arm, !arm, self.matches(), &is_wanted, &report, &weight_of)?;
+            let neighbours = self.neighbourhoods(
+                arm,
+                !arm,
+                self.match_count(),
+                &is_wanted,
+                &report,
+                &weight_of,
+            )?;
             neighbours_of_arms[usize::from(arm)] = Some(neighbours);
             finished += self.pool(arm).point_count;
         }
@@ -292,7 +298,7 @@ impl Matcher {
         &self,
         arm: bool,
         target: bool,
-        needed: f64,
+        weight: f64,
         is_wanted: &(dyn Fn(usize) -> bool + Sync),
         progress: &Progress<'_>,
         weight_of: &WeightOf<'_>,
@@ -308,7 +314,7 @@ impl Matcher {
             let queries: Vec<Query<'_>> = range
                 .clone()
                 .filter(|&point| is_wanted(point))
-                .map(|point| self.query(arm, point, target, needed))
+                .map(|point| self.query(arm, point, target, weight))
                 .collect();
             let mut neighbours = Vec::new();
             let mut results = search.run(&queries).into_iter();
@@ -320,22 +326,22 @@ impl Matcher {
             }
             (ends, neighbours)
         })?;
-        let mut found = Neighbourhoods {
+        let mut neighbourhoods = Neighbourhoods {
             starts: vec![0],
             neighbours: Vec::with_capacity(chunks.iter().map(|(_, chunk)| chunk.len()).sum()),
             last_distances: Vec::with_capacity(point_count),
             has_enough: Vec::with_capacity(point_count),
         };
         for (ends, neighbours) in chunks {
-            let offset = found.neighbours.len();
-            found.neighbours.extend(neighbours);
+            let offset = neighbourhoods.neighbours.len();
+            neighbourhoods.neighbours.extend(neighbours);
             for (end, last_distance, has_enough) in ends {
-                found.starts.push(offset + end);
-                found.last_distances.push(last_distance);
-                found.has_enough.push(has_enough);
+                neighbourhoods.starts.push(offset + end);
+                neighbourhoods.last_distances.push(last_distance);
+                neighbourhoods.has_enough.push(has_enough);
             }
         }
-        Some(found)
+        Some(neighbourhoods)
     }
 }
 
@@ -354,9 +360,8 @@ fn fixed_distances(restrictions: &[Restriction]) -> HashMap<usize, Vec<(usize, f
     distances
 }
 
-/// Drops neighbours of the row at random until the requested number is left.
-///
-/// R may drop any neighbour. The correct rules drop only ties at the squared distance `last`.
+/// Drops neighbours of the row at random until the requested number is left. R may drop any
+/// neighbour. The correct rules drop only ties at the squared distance `last`.
 fn draw_among_ties(problem: &Problem, row: usize, members: &mut Vec<(f64, usize)>, last: f64) {
     let mut draws = Draws::new(problem.seed, row);
     members.sort_unstable_by(|left, right| left.0.total_cmp(&right.0).then(left.1.cmp(&right.1)));

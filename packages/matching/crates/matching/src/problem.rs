@@ -82,6 +82,9 @@ pub struct Restriction {
     pub squared_distance: f64,
 }
 
+/// Rounding error of squared distances, which is added to the tolerance of ties.
+const TIE_ROUNDING: f64 = 1e-10;
+
 /// The units to match and all options. The caller has checked lengths and finiteness.
 #[derive(Clone, Debug)]
 pub struct Problem {
@@ -135,7 +138,7 @@ impl Problem {
     /// Returns the largest squared distance that still ties with the given one.
     #[must_use]
     pub fn tie_limit(&self, squared: f64) -> f64 {
-        squared + self.tolerance + 1e-10
+        squared + self.tolerance + TIE_ROUNDING
     }
 }
 

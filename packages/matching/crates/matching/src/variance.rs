@@ -45,12 +45,9 @@ impl Moments {
 impl Matcher {
     /// Returns for each row of `pairs` the variance of the outcome among the row and its nearest
     /// `neighbours` of the same arm (Abadie and Imbens 2006, eq. 14). The variance is `None` for a
-    /// row without a pair or without a neighbour.
-    ///
-    /// Returns `None` if `progress` stops the search.
-    ///
-    /// The correct rules use the neighbours that exist. docs/evidence/r-packages.md says what R
-    /// does.
+    /// row without a pair or without a neighbour. Returns `None` if `progress` stops the search.
+    /// The correct rules use the neighbours that exist; docs/evidence/r-packages.md has the rules
+    /// of R.
     pub fn variances(
         &self,
         outcome: &[f64],
@@ -60,13 +57,13 @@ impl Matcher {
     ) -> Option<Vec<Option<f64>>> {
         let problem = &self.problem;
         let mut variances = vec![None; problem.rows()];
-        let is_as_in_r = problem.rules == Rules::AsInR;
-        let mut in_pairs = vec![is_as_in_r; problem.rows()];
+        let follows_r = problem.rules == Rules::AsInR;
+        let mut in_pairs = vec![follows_r; problem.rows()];
         for (query, matched, _) in pairs.iter() {
             in_pairs[query] = true;
             in_pairs[matched] = true;
         }
-        let neighbours = if is_as_in_r {
+        let neighbours = if follows_r {
             neighbours.min(self.weight(false)).min(self.weight(true))
         } else {
             neighbours
@@ -83,8 +80,9 @@ impl Matcher {
             let weight_of = |point: usize, other: usize| {
                 let row = pool.members(point)[0] as usize;
                 if other == point {
-                    let rest = pool.weight[point] - problem.weight(row);
-                    (pool.members(point).len() > 1).then_some(rest)
+                    // The other rows of the point are neighbours of its first row.
+                    let other_weight = pool.weight[point] - problem.weight(row);
+                    (pool.members(point).len() > 1).then_some(other_weight)
                 } else {
                     let member = pool.members(other)[0] as usize;
                     self.within_caliper(row, member).then(|| pool.weight[other])

@@ -10,9 +10,8 @@ use crate::problem::Pairs;
 const UNITS_PER_ROUND: usize = 8 * QUERY_CHUNK;
 
 impl Matcher {
-    /// Returns the pairs of matching without replacement; `None` if `progress` stops the search.
-    ///
-    /// If a unit takes a neighbour of a later unit, the search for the later unit is repeated.
+    /// Returns the pairs of matching without replacement; `None` if `progress` stops the search. If
+    /// a unit takes a neighbour of a later unit, the search for the later unit is repeated.
     pub(crate) fn pairs_without_replacement(&self, progress: &Progress<'_>) -> Option<Pairs> {
         let mut pairs = Pairs::default();
         let mut free = vec![true; self.problem.rows()];
@@ -74,7 +73,7 @@ impl Matcher {
             for (&row, slot) in rows.iter().zip(&mut results) {
                 if self.problem.treated[row] == arm {
                     let point = self.point_of_row[row] as usize;
-                    queries.push(self.query(arm, point, !arm, self.matches()));
+                    queries.push(self.query(arm, point, !arm, self.match_count()));
                     slots.push(slot);
                 }
             }

@@ -1,6 +1,6 @@
 //! Passes the fitness of candidates, and Kolmogorov-Smirnov p-values, to Python.
 
-use equipoise_matching::fitness::options::{Across, Loss, Measure, Options, Within};
+use equipoise_matching::fitness::options::{AcrossColumns, Loss, Measure, Options, WithinColumn};
 use equipoise_matching::fitness::{Fitness, kolmogorov};
 use numpy::{PyArray2, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
@@ -74,7 +74,10 @@ impl FitnessEngine {
         let report = |done, total| progress.report(done, total);
         let criteria = py.detach(|| self.inner.evaluate(&weights, &report));
         let criteria = array(py, progress.finish(criteria)?);
-        let shape = [candidates.shape()[0], self.inner.options().criteria()];
+        let shape = [
+            candidates.shape()[0],
+            self.inner.options().criterion_count(),
+        ];
         criteria.bind(py).reshape(shape)
     }
 }
@@ -98,9 +101,9 @@ pub fn smirnov_p_value(reach: u64, treated: usize, control: usize, ends: Vec<usi
 fn measure(value: &Bound<'_, PyAny>) -> PyResult<Measure> {
     if let Ok((within, across)) = value.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>() {
         let summaries = [
-            ("mean", (Within::Mean, Across::Mean)),
-            ("median", (Within::Median, Across::Median)),
-            ("max", (Within::Largest, Across::Descending)),
+            ("mean", (WithinColumn::Mean, AcrossColumns::Mean)),
+            ("median", (WithinColumn::Median, AcrossColumns::Median)),
+            ("max", (WithinColumn::Largest, AcrossColumns::Descending)),
         ];
         let (within, _) = choose(&within, &summaries)?;
         let (_, across) = choose(&across, &summaries)?;

@@ -1,4 +1,12 @@
-"""The steps of ``observe``: from a log and a question to the effect, or the reason for none."""
+"""The steps of ``observe``: from a log and a question to the effect, or the reason for none.
+
+The steps: read the sample, match its rows, and estimate the effect over the pairs. If covariates
+stay unbalanced, the clusters are too few or the model misses a pattern, the result is a refusal.
+Otherwise, bound the influence of a hidden factor, and check placebos and periods of time.
+
+The naive effect is the difference of all rows, without matching. ``raw_scale`` holds a quantity for
+the outcome. ``answer_scale`` holds it for ln(outcome) if the answer is a ratio.
+"""
 
 from __future__ import annotations
 
@@ -17,16 +25,17 @@ from equipoise_matching.observation.effects import (
     to_matched_effect,
 )
 from equipoise_matching.observation.hidden_factor import (
-    contributions,
-    hidden_bias,
-    regressions,
+    bound_hidden_bias,
+    contributions_of,
+    fit_regressions,
     robustness_of,
 )
 from equipoise_matching.observation.matching import Progress
-from equipoise_matching.observation.pattern import remaining_pattern
+from equipoise_matching.observation.pattern import find_pattern
 from equipoise_matching.observation.question import Log, Question
 from equipoise_matching.observation.result import (
     Clustering,
+    Contribution,
     MatchingSummary,
     ObservationQuestion,
     ObservationResult,
@@ -79,16 +88,16 @@ def observe(
 def describe_question(question: Question, versions: Versions, source: str) -> ObservationQuestion:
     """Return the question for the result, with the chosen covariates."""
     return ObservationQuestion(
-        source,
-        question.treatment,
-        versions.candidate,
-        versions.baseline,
-        question.outcome,
-        question.matched_on,
-        question.exact,
-        question.method,
-        question.seed,
-        question.unit,
+        source=source,
+        treatment=question.treatment,
+        candidate=versions.candidate,
+        baseline=versions.baseline,
+        outcome=question.outcome,
+        covariates=question.matched_on,
+        exact=question.exact,
+        method=question.method,
+        seed=question.seed,
+        unit=question.unit,
     )
 
 
@@ -97,27 +106,27 @@ def describe_matching(matched_sample: MatchedSample) -> MatchingSummary:
     balanced_match = matched_sample.balanced_match
     pair_effect = matched_sample.effects.raw_scale.pair_effect
     return MatchingSummary(
-        balanced_match.method,
-        balanced_match.caliper,
-        balanced_match.caliper_on,
-        balanced_match.weights,
-        len(balanced_match.pairs.weights),
-        len(pair_effect.treated_rows),
-        len(balanced_match.pairs.dropped_index),
-        len(pair_effect.control_rows),
-        pair_effect.regression.columns.shape[1] > 0,
-        describe_model(matched_sample),
+        method=balanced_match.method,
+        caliper=balanced_match.caliper,
+        caliper_on=balanced_match.caliper_on,
+        weights=balanced_match.weights,
+        pairs=len(balanced_match.pairs.weights),
+        candidate_matched=len(pair_effect.treated_rows),
+        candidate_dropped=len(balanced_match.pairs.dropped_index),
+        baseline_used=len(pair_effect.control_rows),
+        has_regression=pair_effect.regression.columns.shape[1] > 0,
+        model=describe_model(matched_sample),
     )
 
 
 def describe_model(matched_sample: MatchedSample) -> str:
-    """Return a sentence: how the columns act in the model, and how many rows are left out."""
+    """Return a sentence: how the columns act in the model, and how many rows were left out."""
     arms = matched_sample.sample.arms
     model, terms = matched_sample.balanced_match.model, matched_sample.effects.answer_scale.terms
     added_terms = terms[model.dictionary.covariate_count :]
     added = [model.dictionary.describe(term) for term in added_terms]
     if not terms:
-        sentence = "the columns act through the mean of each of their values"
+        sentence = "the model is the mean outcome of each combination of the columns' values"
     elif added:
         sentence = f"the columns act as straight lines and through {listed(added, MAX_NAMED_TERMS)}"
     else:
@@ -137,31 +146,34 @@ def _result_without_answer(
     """Return the result with the fields that both an answer and a refusal have."""
     sample, balanced_match = matched_sample.sample, matched_sample.balanced_match
     question, arms, treated = sample.question, sample.arms, sample.treated
-    rows, dropped = int(np.count_nonzero(treated)), len(balanced_match.pairs.dropped_index)
-    clustering = _clustering(matched_sample)
+    candidate_rows = int(np.count_nonzero(treated))
+    baseline_rows = len(treated) - candidate_rows
+    dropped_rows = len(balanced_match.pairs.dropped_index)
+    dropped_share = dropped_rows / candidate_rows
+    clustering = _count_clusters(matched_sample)
     naive = sample.outcomes.map(
         lambda values: naive_estimate(
             Moments.of(values[treated], None), Moments.of(values[~treated], None)
         )
     )
-    without_neighbors = matched_sample.effects.answer_scale.without_neighbors
+    share_without_neighbors = matched_sample.effects.answer_scale.share_without_neighbors
     more_warnings = sample_warnings(
-        question, clustering, balanced_match.method, dropped / rows, without_neighbors
+        question, clustering, balanced_match.method, dropped_share, share_without_neighbors
     )
     return ObservationResult(
         question=describe_question(question, arms, source),
-        rows=RowCounts(sample.rows_read, rows, len(treated) - rows, sample.left_out),
+        rows=RowCounts(sample.rows_read, candidate_rows, baseline_rows, sample.left_out),
         naive=to_effect(naive),
         clustering=clustering,
         matching=describe_matching(matched_sample),
-        scope=scope_clause(rows, rows - dropped, arms, question.unit),
-        dropped=balanced_match.dropped_means(),
+        scope=scope_clause(candidate_rows, candidate_rows - dropped_rows, arms, question.unit),
+        dropped_means=balanced_match.dropped_means(),
         balance=balanced_match.column_balance(),
         warnings=(*warnings, *more_warnings),
     )
 
 
-def _clustering(matched_sample: MatchedSample) -> Clustering | None:
+def _count_clusters(matched_sample: MatchedSample) -> Clustering | None:
     clusters = matched_sample.sample.clusters
     pair_effect = matched_sample.effects.raw_scale.pair_effect
     if clusters is None:
@@ -173,13 +185,13 @@ def _clustering(matched_sample: MatchedSample) -> Clustering | None:
 def _refusal(matched_sample: MatchedSample, clustering: Clustering | None) -> Refusal | None:
     sample, balanced_match = matched_sample.sample, matched_sample.balanced_match
     if not balanced_match.is_balanced:
-        worst = balanced_match.column_balance()[balanced_match.unbalanced()[0]]
+        worst = balanced_match.column_balance()[balanced_match.unbalanced_indices()[0]]
         return unbalanced_refusal(worst, balanced_match.missing_rows(), sample.arms)
     if clustering is not None:
         refusal = few_clusters_refusal(clustering, sample.arms)
         if refusal is not None:
             return refusal
-    pattern = remaining_pattern(matched_sample)
+    pattern = find_pattern(matched_sample)
     return None if pattern is None else pattern_refusal(pattern)
 
 
@@ -187,23 +199,25 @@ def _add_answer(
     result: ObservationResult, matched_sample: MatchedSample, progress: Progress
 ) -> ObservationResult:
     effects = matched_sample.effects
-    estimates = effects.map(lambda effect: effect.by_method)
-    matched = to_matched_effect(estimates, effects.raw_scale.answer_method)
+    estimates = effects.map(lambda effect: effect.estimate_by_method)
+    matched = to_matched_effect(estimates, effects.raw_scale.interval_method)
     progress("bounding the influence of a hidden factor")
-    bias = hidden_bias(matched_sample)
-    fitted = regressions(matched_sample)
-    column_parts = () if fitted is None else contributions(fitted)
+    bias = bound_hidden_bias(matched_sample)
+    regressions = fit_regressions(matched_sample)
+    parts: tuple[Contribution, ...] = ()
     robustness = None
-    if fitted is not None:
-        robustness = robustness_of(fitted.answer_scale, effects.answer_scale.pair_effect.effect)
+    if regressions is not None:
+        parts = contributions_of(regressions)
+        effect = effects.answer_scale.pair_effect.effect
+        robustness = robustness_of(regressions.answer_scale, effect)
     progress("checking placebos and periods of time")
     placebos = tuple(placebos_of(matched_sample, progress))
     periods, p_value = periods_of(matched_sample)
     return replace(
         result,
-        summary=answer_sentences(result.question, result.naive, matched.effect, column_parts, bias),
+        summary=answer_sentences(result.question, result.naive, matched.effect, parts, bias),
         matched=matched,
-        contributions=column_parts,
+        contributions=parts,
         hidden_bias=bias,
         robustness=robustness,
         placebos=placebos,

@@ -1,4 +1,8 @@
-"""Check the answer: by placebos, where no effect can exist, and by the effect in each period."""
+"""Check the answer by placebos, and by the effect in each period of time.
+
+A placebo is an outcome or a period in which the candidate cannot have an effect. An effect there is
+a sign of a hidden factor. Without one, the answer is not contradicted.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +29,7 @@ from equipoise_matching.observation.effects import (
 from equipoise_matching.observation.matching import BalancedMatch, Progress, match_until_balanced
 from equipoise_matching.observation.question import Log, Question
 from equipoise_matching.observation.result import Period, Placebo
-from equipoise_matching.observation.sample import Scales
+from equipoise_matching.observation.sample import Sample, Scales
 from equipoise_matching.observation.wording import range_clause
 from equipoise_matching.shared.errors import UnusableInput
 from equipoise_matching.shared.extras import require
@@ -42,7 +46,7 @@ def placebos_of(matched_sample: MatchedSample, progress: Progress) -> Iterator[P
     names = sample.question.placebo_outcomes
     unit, treatment = sample.question.unit, sample.question.treatment
     for name in names:
-        effects = _scales(numbers_of(sample.log[name], name), sample.question).map(
+        effects = _to_scales(numbers_of(sample.log[name], name), sample.question).map(
             lambda values: estimate_effect(
                 values, matched_sample.balanced_match, sample.clusters, intervals=len(names)
             )
@@ -57,31 +61,35 @@ def placebos_of(matched_sample: MatchedSample, progress: Progress) -> Iterator[P
             "changed: this check does not contradict the answer",
         )
     if sample.placebo_log is not None and sample.placebo_treated is not None:
-        yield _placebo_period(sample.placebo_log, sample.placebo_treated, sample.question, progress)
+        yield _placebo_period(sample.placebo_log, sample.placebo_treated, sample, progress)
 
 
-def _placebo_period(log: Log, treated: Truths, question: Question, progress: Progress) -> Placebo:
+def _placebo_period(log: Log, treated: Truths, sample: Sample, progress: Progress) -> Placebo:
     """Estimate the effect in the placebo period, by the same method as the answer."""
+    question = sample.question
     assert question.placebo_period is not None
     name = "=".join(question.placebo_period)
     try:
         if treated.all() or not treated.any():
+            only_version = sample.arms.candidate if treated.any() else sample.arms.baseline
             raise UnusableInput(
-                f"all rows of the placebo period {name} ran the same version, so there is nothing "
-                "to compare"
+                f"all rows of the placebo period {name} have {question.treatment} {only_version}",
+                hint="name a period with rows of both versions",
             )
         covariates = read_covariates(log, question)
         clusters = choose_clusters(log, question, treated)
         balanced_match = match_until_balanced(covariates, treated, question, progress)
         if not balanced_match.is_balanced:
             raise UnusableInput(
-                f"in the placebo period {name}, the versions still differ by "
-                f"{balanced_match.max_mean_difference:.2f} standard deviations after matching"
+                f"in the placebo period {name}, a covariate still differs by "
+                f"{balanced_match.max_mean_difference:.2f} standard deviations after matching",
+                hint="name a period with more rows",
             )
         values = numbers_of(log[question.outcome], question.outcome)
     except UnusableInput as error:
-        return Placebo("period", name, None, None, None, None, None, f"unknown: {error.what}")
-    effects = _scales(values, question).map(
+        reason = f"unknown: {error.what}; {error.hint}" if error.hint else f"unknown: {error.what}"
+        return Placebo("period", name, None, None, None, None, None, reason)
+    effects = _to_scales(values, question).map(
         lambda values: estimate_effect(values, balanced_match, clusters)
     )
     return _placebo(
@@ -95,16 +103,16 @@ def _placebo_period(log: Log, treated: Truths, question: Question, progress: Pro
     )
 
 
-def _scales(values: Floats, question: Question) -> Scales[Floats]:
+def _to_scales(values: Floats, question: Question) -> Scales[Floats]:
     """Return the values; also their logarithms if all values are above 0 and a ratio is wanted."""
-    has_logs = question.ratio and bool((values > 0.0).all())
-    return Scales(np.log(values) if has_logs else None, values)
+    has_log_scale = question.ratio and bool((values > 0.0).all())
+    return Scales(np.log(values) if has_log_scale else None, values)
 
 
 def _placebo(
     kind: str, name: str, effects: Scales[EffectEstimate], effect_text: str, no_effect_text: str
 ) -> Placebo:
-    """Return the result of a placebo; the interval replaces ``{range}`` in its text."""
+    """Return the result of a placebo; the interval replaces ``{range}`` in the two texts."""
     effect = to_effect(effects.map(lambda effect: effect.estimate))
     estimates = (effect.ratio, effect.ratio_ci, effect.difference, effect.difference_ci)
     if effect.interval is None:
@@ -118,8 +126,8 @@ def _placebo(
 def periods_of(matched_sample: MatchedSample) -> tuple[tuple[Period, ...], float | None]:
     """Estimate the effect in each period, from the pairs of the candidate rows in the period.
 
-    Return the periods, and the p-value of Cochran's Q for one common effect. The p-value is
-    ``None`` if a period has no standard error.
+    Return the periods, and the p-value of Cochran's test that all periods have the same effect. The
+    p-value is ``None`` if a period has no standard error.
     """
     sample = matched_sample.sample
     strata = sample.covariates.exact_strata()
@@ -145,7 +153,8 @@ def periods_of(matched_sample: MatchedSample) -> tuple[tuple[Period, ...], float
 def _split_by_time(log: Log, balanced_match: BalancedMatch) -> list[tuple[str, str, PairSubset]]:
     """Split the pairs into periods with about the same number of candidate rows.
 
-    Return the first time, the last time and the pairs of each period; nothing for one period.
+    Return the first time, the last time and the pairs of each period. If the log has no times, or
+    rows for one period only, return no period.
     """
     pairs, time_column = balanced_match.pairs, time_of(log)
     rows = np.unique(pairs.treated_index)
@@ -174,7 +183,7 @@ def _split_by_time(log: Log, balanced_match: BalancedMatch) -> list[tuple[str, s
 
 
 def _p_value_of_equality(estimates: list[Estimate]) -> float | None:
-    """Return the p-value of Cochran's Q for one common effect; ``None`` if an error is unknown."""
+    """Return Cochran's p-value that all effects are equal; ``None`` if an error is unknown."""
     errors = np.array([estimate.error for estimate in estimates if estimate.error])
     if len(errors) < 2 or len(errors) < len(estimates):
         return None

@@ -1,6 +1,8 @@
 """Clusters: groups of rows that are not independent, such as the rows of a day, host or job.
 
-The method is in docs/methods/effects-from-logs.md.
+The times of a column are cut into windows if most of them are distinct. A run is a stretch of time
+in which all rows have one version. A window has two successive runs, so it has rows of both
+versions. The method is in docs/methods/effects-from-logs.md.
 """
 
 from __future__ import annotations
@@ -15,8 +17,7 @@ from equipoise_matching.shared.errors import UnusableInput
 from equipoise_matching.shared.spelling import option
 
 MIN_CLUSTERS = 10
-"""Number of clusters that each version needs: with fewer, the standard error is a guess."""
-
+"""Number of clusters that each version needs for a standard error."""
 CLUSTER_NAMES = frozenset(
     {
         "window", "deployment", "job", "job_id", "build", "build_id", "pipeline", "commit",
@@ -29,14 +30,14 @@ TIME_NAMES = frozenset(
     {"time", "timestamp", "ts", "started", "started_at", "start_time", "datetime", "when"}
 )
 """Names of columns that hold the time of a measurement."""
-_MIN_DISTINCT_SHARE = 0.5
+_MAX_DISTINCT_SHARE = 0.5
 """If a larger share of the times in a column is distinct, the times are cut into windows."""
 _RUNS_PER_WINDOW = 2
-"""Number of runs in a window; a run is a stretch of time in which all rows have one version."""
+"""Number of runs in a window."""
 
 
 class Clusters(Struct, frozen=True):
-    """The cluster of each row (``code``), and a description of what forms clusters (``by``)."""
+    """The cluster of each row (``code``), and the column or the windows that form them (``by``)."""
 
     by: str
     code: Indices
@@ -73,9 +74,9 @@ def time_of(log: Log) -> tuple[str, Floats] | None:
 def choose_clusters(log: Log, question: Question, treated: Truths) -> Clusters | None:
     """Return the requested clusters, or the clusters of a column with a known name.
 
-    The result is ``None`` if no column has a known name or the question excludes clusters. Among
-    the known columns with enough clusters in each version, the coarsest is used. If no column has
-    enough, the column with the most clusters is used, and later steps refuse an answer.
+    The result is ``None`` if no column has a known name or the question excludes clusters. Several
+    known columns may have enough clusters in each version; then the coarsest column is used. If no
+    column has enough, the column with the most clusters is used, and a later step refuses.
     """
     if question.cluster == ():
         return None
@@ -106,7 +107,7 @@ def windows_of_runs(time: Floats, treated: Truths) -> Indices:
 
 
 def _requested_clusters(log: Log, names: tuple[str, ...], treated: Truths) -> Clusters:
-    """Return the clusters of the coarsest column; all other clusters must be inside of these."""
+    """Return the clusters of the coarsest column; it must contain the clusters of all others."""
     requested = [_clusters_of_column(log, name, treated) for name in names]
     requested.sort(key=lambda clusters: int(clusters.code.max()))
     coarsest = requested[0]
@@ -125,7 +126,7 @@ def _clusters_of_column(log: Log, name: str, treated: Truths) -> Clusters:
     column = log[name]
     code = value_indices_of(column, name)
     is_time = column.dtype.kind in "Mf" or name.lower() in TIME_NAMES
-    if is_time and int(code.max()) + 1 > _MIN_DISTINCT_SHARE * len(column):
+    if is_time and int(code.max()) + 1 > _MAX_DISTINCT_SHARE * len(column):
         # The order of the levels is the order of time.
         windows = windows_of_runs(code.astype(np.float64), treated)
         return Clusters(f"windows of two runs in {name}", windows)

@@ -1,4 +1,8 @@
-"""Covariates: the columns in which rows must be comparable, as a matrix of numbers."""
+"""Covariates: the columns in which rows must be comparable, as a matrix of numbers.
+
+By default, all columns with suitable values are covariates, except mediators. A mediator is a
+column that the version itself changes, such as page faults.
+"""
 
 from __future__ import annotations
 
@@ -35,28 +39,27 @@ MEDIATORS = frozenset(
         "frequency_hz", "exit", "failure", "failure_kind",
     }
 )  # fmt: skip
-"""Names of columns that the version itself may change, without the prefixes of a ledger.
-
-Matching on them removes part of the effect. Counts are here: they grow with a trial's duration.
+"""Known names of mediators, without the prefixes of a ledger. Matching on a mediator removes part
+of the effect. Counts are mediators, because they grow with a trial's duration.
 """
 _LEDGER_PREFIXES = ("covariate_", "metric_")
 """Beginnings of the names of columns in a table that was exported from a ledger."""
 _IDENTIFIERS = frozenset(
     {"run", "study", "condition", "block", "position", "phase", "layout", "covariate_cpu"}
 )
-"""Columns of a ledger that identify a trial, and the number of a CPU, which is not a quantity."""
+"""Columns of a ledger that identify a trial; the number of a CPU is not a quantity either."""
 
 
 class Covariates(Struct, frozen=True):
     """Columns to match on, as numbers.
 
-    Each column of ``matrix`` (rows, columns) has a name in ``names``; ``owners`` has the column of
-    the log from which it was made. A column of texts gives a column of 0 and 1 for each text except
-    the first. In ``exact`` (rows, exact columns), equal numbers stand for equal values.
+    ``names`` and ``log_columns`` belong to the columns of ``matrix`` (rows, columns): the name, and
+    the column of the log from which it was made. A column of texts gives a column of 0 and 1 for
+    each text except the first. In ``exact`` (rows, exact columns), equal numbers are equal values.
     """
 
     names: tuple[str, ...]
-    owners: tuple[str, ...]
+    log_columns: tuple[str, ...]
     matrix: Floats
     exact: Floats
     exact_names: tuple[str, ...]
@@ -96,7 +99,7 @@ def read_covariates(log: Log, question: Question) -> Covariates:
     empty = np.empty((row_count(log), 0))
     return Covariates(
         tuple(name for name, _, _ in columns),
-        tuple(owner for _, owner, _ in columns),
+        tuple(log_column for _, log_column, _ in columns),
         np.column_stack([values for _, _, values in columns]) if columns else empty,
         np.column_stack(codes) if codes else empty,
         exact,
@@ -113,14 +116,14 @@ def default_covariates(log: Log, question: Question) -> tuple[str, ...]:
 def usable_covariates(log: Log, question: Question) -> tuple[str, ...]:
     """Return the columns that can be covariates, with or without missing values.
 
-    They hold numbers or few different texts. Columns with another role in the question, mediators,
-    times, clusters and row numbers are left out.
+    Such a column holds numbers or few different texts. It is not a mediator, a time, a cluster or a
+    row number, and has no other role in the question.
     """
     return tuple(name for name in _columns_without_role(log, question) if _is_usable(log[name]))
 
 
 def infinite_covariates(log: Log, question: Question) -> dict[str, int]:
-    """Count the infinite values of each column that would be usable without infinite values."""
+    """Count the infinite values of each column that is usable without these values."""
     infinite_counts: dict[str, int] = {}
     for name in _columns_without_role(log, question):
         column = log[name]

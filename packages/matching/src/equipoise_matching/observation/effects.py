@@ -39,10 +39,10 @@ ABADIE_IMBENS, BY_CLUSTERS = "abadie-imbens", "clusters"
 _SINGULAR_TOLERANCE = 1e-9
 """Size below which a singular value counts as 0, relative to the largest."""
 _MAX_LEVERAGE = 0.9
-"""Largest leverage for the correction of a residual; a larger leverage counts as this."""
+"""Largest leverage that the correction of a residual uses in place of a larger leverage."""
 MAX_ROW_SHARE = 0.3
-"""Largest share of one matched baseline row in the sum of squares of a term. The part that earlier
-terms explain is subtracted first."""
+"""Largest share of one matched baseline row in the sum of squares of a term, after the part that
+earlier terms explain was subtracted."""
 ROWS_PER_OUTCOME_TERM = 4
 """Number of matched baseline rows that each term of the outcome's model needs."""
 _CONSTANT_TOLERANCE = 1e-12
@@ -84,7 +84,7 @@ class OutcomeRegression(Struct, frozen=True):
 
 
 class PairEffect(Struct, frozen=True):
-    """The effect over the pairs; ``scores`` (rows,) has the score of each row of the log."""
+    """The effect over the pairs; ``scores`` (rows,) has the score ψ of each row of the log."""
 
     effect: float
     scores: Floats
@@ -106,22 +106,21 @@ class PairEffect(Struct, frozen=True):
 class EffectEstimate(Struct, frozen=True):
     """The effect on one outcome, with the standard error of each method.
 
-    ``by_method`` has the estimates by the name of the method; the answer uses ``answer_method``.
-    ``without_neighbors`` is the share of the matched rows without a neighbour of the same version;
-    in the method of Abadie and Imbens, these rows share one variance. ``terms`` are the terms of
-    the outcome's model, the covariates first.
+    The answer uses the estimate of ``interval_method``. ``share_without_neighbors`` counts the
+    matched rows without a neighbour of the same version; in the method of Abadie and Imbens, these
+    rows share one variance. ``terms`` are the terms of the outcome's model, the covariates first.
     """
 
     pair_effect: PairEffect
-    by_method: dict[str, Estimate]
-    answer_method: str
-    without_neighbors: float
+    estimate_by_method: dict[str, Estimate]
+    interval_method: str
+    share_without_neighbors: float
     terms: tuple[Term, ...]
 
     @property
     def estimate(self) -> Estimate:
         """The effect with the error that the answer uses."""
-        return self.by_method[self.answer_method]
+        return self.estimate_by_method[self.interval_method]
 
 
 class MatchedSample(Struct, frozen=True):
@@ -153,8 +152,8 @@ def estimate_effect(
     strata = balanced_match.covariates.exact_strata()
     terms = outcome_terms(outcome, balanced_match)
     pair_effect = effect_over_pairs(outcome, model.dictionary.values(terms), strata, pairs)
-    # In theory, the regression does not change the variance (Abadie and Imbens 2011, theorem 2).
-    # But it makes the residuals too small, which dividing by ``free_share`` corrects.
+    # The regression makes the residuals too small. Dividing by ``free_share`` corrects this. In
+    # theory, the variance stays the same (Abadie and Imbens 2011, theorem 2).
     regression = pair_effect.regression
     free_share = 1.0 - np.minimum(regression.leverage, _MAX_LEVERAGE)
     residual_match = match(
@@ -166,11 +165,12 @@ def estimate_effect(
     )
     share_without_neighbors = residual_match.n_without_neighbors / len(pair_effect.rows)
     quantile = t_quantile(math.inf, intervals=intervals)
-    by_method = {ABADIE_IMBENS: with_error(pair_effect.effect, residual_match.se, quantile)}
-    if clusters is None:
-        return EffectEstimate(pair_effect, by_method, ABADIE_IMBENS, share_without_neighbors, terms)
-    by_method[BY_CLUSTERS] = estimate_by_clusters(pair_effect, clusters.code, intervals=intervals)
-    return EffectEstimate(pair_effect, by_method, BY_CLUSTERS, share_without_neighbors, terms)
+    estimates = {ABADIE_IMBENS: with_error(pair_effect.effect, residual_match.se, quantile)}
+    interval_method = ABADIE_IMBENS
+    if clusters is not None:
+        interval_method, code = BY_CLUSTERS, clusters.code
+        estimates[BY_CLUSTERS] = estimate_by_clusters(pair_effect, code, intervals=intervals)
+    return EffectEstimate(pair_effect, estimates, interval_method, share_without_neighbors, terms)
 
 
 def outcome_terms(outcome: Floats, balanced_match: BalancedMatch) -> tuple[Term, ...]:
@@ -213,32 +213,32 @@ def naive_estimate(candidate: Moments, baseline: Moments) -> Estimate:
 
 
 def to_effect(scales: Scales[Estimate]) -> Effect:
-    """Return the effect as a difference, and as a ratio if the log scale is used."""
-    logarithm, difference = scales.log_scale, scales.raw_scale
-    differences = (difference.effect, difference.interval)
-    if logarithm is None:
-        return Effect(None, None, *differences)
-    return Effect(math.exp(logarithm.effect), _ratios(logarithm.interval), *differences)
+    """Return the effect as a difference, and as a ratio if there is a log scale."""
+    log_ratio, difference = scales.log_scale, scales.raw_scale
+    if log_ratio is None:
+        return Effect(None, None, difference.effect, difference.interval)
+    ratio, ratio_ci = math.exp(log_ratio.effect), _exp_interval(log_ratio.interval)
+    return Effect(ratio, ratio_ci, difference.effect, difference.interval)
 
 
-def to_matched_effect(scales: Scales[dict[str, Estimate]], answer_method: str) -> MatchedEffect:
-    """Return the effect by ``answer_method`` on both scales, with the errors of all methods."""
+def to_matched_effect(scales: Scales[dict[str, Estimate]], interval_method: str) -> MatchedEffect:
+    """Return the effect by ``interval_method`` on both scales, with the errors of all methods."""
     log_estimates, raw_estimates = scales.log_scale, scales.raw_scale
     errors = tuple(
         ErrorEstimate(
             name,
             None if log_estimates is None else log_estimates[name].error,
-            None if log_estimates is None else _ratios(log_estimates[name].interval),
+            None if log_estimates is None else _exp_interval(log_estimates[name].interval),
             estimate.error,
             estimate.interval,
         )
         for name, estimate in raw_estimates.items()
     )
-    effect = to_effect(scales.map(lambda by_method: by_method[answer_method]))
-    return MatchedEffect(effect, answer_method, errors)
+    effect = to_effect(scales.map(lambda estimates: estimates[interval_method]))
+    return MatchedEffect(effect, interval_method, errors)
 
 
-def _ratios(interval: Bounds) -> Bounds:
+def _exp_interval(interval: Bounds) -> Bounds:
     return None if interval is None else (math.exp(interval[0]), math.exp(interval[1]))
 
 
@@ -306,11 +306,7 @@ def _centre(column: Floats, strata: Indices, weights: Floats) -> Floats:
 
 
 def estimate_by_clusters(pair_effect: PairEffect, code: Indices, *, intervals: int = 1) -> Estimate:
-    """Return the effect, with an interval by clusters if each version has enough clusters.
-
-    ``code`` (rows,) is the cluster of each row; ``intervals`` is the number of intervals that hold
-    together at 95 %.
-    """
+    """Return the effect, with an interval by the clusters ``code`` (rows,) if there are enough."""
     cluster_count = pair_effect.fewest_clusters(code)
     if cluster_count < MIN_CLUSTERS:
         return Estimate(pair_effect.effect)
@@ -345,8 +341,8 @@ def cluster_error(changes: Floats) -> float:
 def effects_without_each_cluster(pair_effect: PairEffect, code: Indices) -> Floats:
     """Return the effects without each cluster of the pairs, in the order of the codes.
 
-    Each version must have rows in at least two clusters. The cross products over all other clusters
-    give the slopes of the regression without a cluster.
+    Each version must have rows in at least two clusters. The slopes without a cluster come from the
+    cross products over all other clusters.
     """
     regression, rows = pair_effect.regression, pair_effect.rows
     treated, control = row_weights(pair_effect.pairs, len(regression.residual))
@@ -391,9 +387,6 @@ def with_error(effect: float, error: float | None, quantile: float) -> Estimate:
 
 
 def t_quantile(degrees_of_freedom: float, *, intervals: int = 1) -> float:
-    """Return the quantile of Student's t for two-sided intervals that hold together at 95 %.
-
-    Infinite degrees of freedom give the quantile of the normal distribution.
-    """
+    """Return the quantile of Student's t for two-sided intervals that hold together at 95 %."""
     stats: Any = require("scipy.stats", "intervals")
     return float(stats.t.ppf(1.0 - (1.0 - CONFIDENCE) / (2.0 * intervals), degrees_of_freedom))

@@ -11,6 +11,7 @@ differences. The interval at Γ has the effects that neither one-sided test reje
 The second method compares a hidden factor with the strongest covariate (Cinelli and Hazlett 2020,
 JRSS B 82(1)). Its equations are for the slope of the treatment in a regression of the outcome. A
 factor whose partial R² with treatment and outcome is the robustness value makes this slope 0.
+Partial f² is R²/(1 − R²).
 """
 
 from __future__ import annotations
@@ -47,17 +48,17 @@ _SINGULAR_TOLERANCE = 1e-10
 """Size below which an eigenvalue of the cross products counts as 0, relative to the largest."""
 
 
-def hidden_bias(matched_sample: MatchedSample) -> HiddenBias:
+def bound_hidden_bias(matched_sample: MatchedSample) -> HiddenBias:
     """Return Rosenbaum's bounds on a match without replacement, by pairs or by clusters."""
     sample, pairs = matched_sample.sample, matched_sample.balanced_match.without_replacement()
     residual = matched_sample.effects.answer_scale.pair_effect.regression.residual
     clusters = sample.clusters
     version = f"{sample.question.treatment} {sample.arms.candidate}"
     if clusters is None:
-        noun, unit = "pairs", sample.question.unit
+        kind, unit = "pairs", sample.question.unit
         differences = residual[pairs.treated_index] - residual[pairs.control_index]
     else:
-        noun, unit = "clusters", f"clusters ({clusters.by})"
+        kind, unit = "clusters", f"clusters ({clusters.by})"
         differences = cluster_differences(pairs, residual, clusters.code)
     bounds = []
     for gamma in GAMMAS:
@@ -66,19 +67,19 @@ def hidden_bias(matched_sample: MatchedSample) -> HiddenBias:
             low, high = (None if end is None else math.exp(end) for end in (low, high))
         bounds.append(GammaBound(gamma, low, high))
     gamma_needed = gamma_to_change(differences)
-    summary = _summary(gamma_needed, len(differences), noun, unit, version)
-    return HiddenBias(noun, len(differences), tuple(bounds), gamma_needed, summary)
+    summary = _summary(gamma_needed, len(differences), kind, unit, version)
+    return HiddenBias(kind, len(differences), tuple(bounds), gamma_needed, summary)
 
 
-def _summary(gamma: float | None, count: int, noun: str, unit: str, version: str) -> str:
+def _summary(gamma: float | None, count: int, kind: str, unit: str, version: str) -> str:
     """Return the sentence on the factor ``gamma`` of the odds that changes the answer.
 
-    The answer rests on the differences of ``count`` pairs or clusters (``noun``). ``unit`` names
-    the rows or clusters, and ``version`` the candidate.
+    The answer rests on the differences of ``count`` pairs or clusters (``kind``). ``unit`` is the
+    noun for the rows or clusters, and ``version`` is the candidate.
     """
     if gamma is None:
         return (
-            f"with each row used once, {count} {noun} show no effect, even without a hidden factor"
+            f"with each row used once, {count} {kind} show no effect, even without a hidden factor"
         )
     modelled = "if the listed columns act as modelled, "
     unmeasured = f"something that was not measured made one of two comparable {unit}"
@@ -116,8 +117,8 @@ def gamma_to_change(differences: Floats) -> float | None:
         return None
     if shows_effect(MAX_GAMMA):
         return MAX_GAMMA
-    log, _ = _bisect(lambda log: shows_effect(math.exp(log)), 0.0, math.log(MAX_GAMMA))
-    return math.exp(log)
+    log_gamma, _ = _bisect(lambda value: shows_effect(math.exp(value)), 0.0, math.log(MAX_GAMMA))
+    return math.exp(log_gamma)
 
 
 def cluster_differences(pairs: Pairs, residual: Floats, code: Indices) -> Floats:
@@ -202,30 +203,22 @@ def _exact_p_value(ranks: Floats, rank_sum: float, chance_positive: float) -> fl
 
 
 class Regression(Struct, frozen=True):
-    """The regression of an outcome on the treatment and the covariates, over all rows.
-
-    Attributes
-    ----------
-    estimate
-        Coefficient of the treatment, in the unit of the outcome.
-    robustness
-        The robustness value, 0 to 1.
-    strongest, multiple
-        A hidden factor ``multiple`` times as strong as the covariate ``strongest`` removes the
-        whole estimate. No other covariate has a smaller multiple. ``None`` without a multiple.
-    contributions
-        For each covariate, the part of the difference in the outcome that it explains: its slope
-        times the difference of its means (Gelbach 2016, J. Labor Economics 34(2)).
-    """
+    """The regression of an outcome on the treatment and the covariates, over all rows."""
 
     estimate: float
+    """Slope of the treatment, in the unit of the outcome."""
     robustness: float
-    strongest: str | None
+    """The robustness value, 0 to 1."""
+    strongest_column: str | None
+    """The covariate with the smallest ``multiple``."""
     multiple: float | None
+    """A hidden factor this many times as strong as ``strongest_column`` removes the estimate."""
     contributions: dict[str, float]
+    """Part of the outcome's difference that each covariate explains: its slope times the difference
+    of its means (Gelbach 2016, J. Labor Economics 34(2))."""
 
 
-def regressions(matched_sample: MatchedSample) -> Scales[Regression] | None:
+def fit_regressions(matched_sample: MatchedSample) -> Scales[Regression] | None:
     """Fit the regressions on both scales over all rows; ``None`` without covariates.
 
     The regressions have the terms of the outcome's model. A term of two columns counts as a
@@ -236,45 +229,49 @@ def regressions(matched_sample: MatchedSample) -> Scales[Regression] | None:
     if not terms:
         return None
     matrix = dictionary.values(terms)
-    owners = [" and ".join(dictionary.owners_of(term)) for term in terms]
-    return sample.outcomes.map(lambda outcome: regression(outcome, sample.treated, matrix, owners))
+    log_columns = [" and ".join(dictionary.log_columns_of(term)) for term in terms]
+    return sample.outcomes.map(
+        lambda outcome: fit_regression(outcome, sample.treated, matrix, log_columns)
+    )
 
 
-def contributions(fitted: Scales[Regression]) -> tuple[Contribution, ...]:
+def contributions_of(regressions: Scales[Regression]) -> tuple[Contribution, ...]:
     """Return the part of the naive difference that each covariate explains, largest part first."""
-    logs, differences = fitted.log_scale, fitted.raw_scale.contributions
-    sizes = fitted.answer_scale.contributions
+    log_ratios = None if regressions.log_scale is None else regressions.log_scale.contributions
+    differences, sizes = regressions.raw_scale.contributions, regressions.answer_scale.contributions
     return tuple(
-        Contribution(name, None if logs is None else logs.contributions[name], differences[name])
+        Contribution(name, None if log_ratios is None else log_ratios[name], differences[name])
         for name in sorted(differences, key=lambda name: -abs(sizes[name]))
     )
 
 
-def robustness_of(fitted: Regression, effect: float) -> Robustness:
+def robustness_of(regression: Regression, effect: float) -> Robustness:
     """Return the robustness value, if regression and matched effect have the same sign."""
-    if fitted.estimate * effect <= 0.0:
+    if regression.estimate * effect <= 0.0:
         reason = "the regression over all rows has the opposite sign of the matched effect"
         return Robustness(None, None, None, f"unknown: {reason}")
-    share = significant(100.0 * fitted.robustness, 2)
+    share = significant(100.0 * regression.robustness, 2)
     summary = (
         "if the listed columns act as modelled, something that was not measured would remove the "
         f"whole effect if it explained {share} % of the variance that the covariates leave, in the "
         "outcome and in who has which version"
     )
-    if fitted.strongest is not None and fitted.multiple is not None:
-        multiple = significant(fitted.multiple, 2)
-        summary += f", or mattered {multiple} times as much as {fitted.strongest} does"
-    return Robustness(fitted.robustness, fitted.strongest, fitted.multiple, summary)
+    if regression.strongest_column is not None and regression.multiple is not None:
+        multiple = significant(regression.multiple, 2)
+        summary += f", or mattered {multiple} times as much as {regression.strongest_column} does"
+    return Robustness(
+        regression.robustness, regression.strongest_column, regression.multiple, summary
+    )
 
 
-def regression(
-    outcome: Floats, treated: Truths, matrix: Floats, owners: Sequence[str]
+def fit_regression(
+    outcome: Floats, treated: Truths, matrix: Floats, log_columns: Sequence[str]
 ) -> Regression:
     """Fit the regression, and compute the strength that a hidden factor needs.
 
-    ``owners`` has the covariate of each column of the matrix (rows, columns). The columns are
-    standardised first: the treatment is column 0, and the outcome is the last column, ``target``.
-    The cross products then give the residual sums of squares with and without each covariate.
+    ``log_columns`` has the covariate of each column of the matrix (rows, columns). In the
+    standardised columns, the treatment is column 0, and the outcome is the last column, ``target``.
+    Their cross products give the residual sums of squares with and without each covariate.
     """
     columns = np.column_stack([treated.astype(np.float64), matrix, outcome])
     spread = columns.std(axis=0)
@@ -283,9 +280,9 @@ def regression(
     cross = columns.T @ columns
     target = cross.shape[0] - 1
     terms = list(range(1, target))
-    columns_by_owner = {
-        name: [column for column in terms if owners[column - 1] == name]
-        for name in dict.fromkeys(owners)
+    columns_by_name = {
+        name: [column for column in terms if log_columns[column - 1] == name]
+        for name in dict.fromkeys(log_columns)
     }
     slopes = _slopes(cross, [0, *terms], target) * spread[target] / spread[:target]
     outcome_residual = _residual_squares(cross, [0, *terms], target)
@@ -293,29 +290,29 @@ def regression(
     f_squared = _partial_f2(
         _residual_squares(cross, terms, target) - outcome_residual, outcome_residual
     )
-    strongest, multiple = None, None
-    for name, owner_columns in columns_by_owner.items():
-        other_terms = [column for column in terms if column not in owner_columns]
+    strongest_column, multiple = None, None
+    for name, own_columns in columns_by_name.items():
+        other_terms = [column for column in terms if column not in own_columns]
         f_outcome = _partial_f2(
-            _residual_squares(cross, [0, *other_terms], target) - outcome_residual,
-            outcome_residual,
+            _residual_squares(cross, [0, *other_terms], target) - outcome_residual, outcome_residual
         )
         f_treatment = _partial_f2(
             _residual_squares(cross, other_terms, 0) - treatment_residual, treatment_residual
         )
-        owner_multiple = _multiple(f_squared, f_outcome, f_treatment)
-        if owner_multiple is not None and (multiple is None or owner_multiple < multiple):
-            strongest, multiple = name, owner_multiple
-    means = matrix[treated].mean(axis=0) - matrix[~treated].mean(axis=0)
+        own_multiple = _multiple(f_squared, f_outcome, f_treatment)
+        if own_multiple is not None and (multiple is None or own_multiple < multiple):
+            strongest_column, multiple = name, own_multiple
+    mean_differences = matrix[treated].mean(axis=0) - matrix[~treated].mean(axis=0)
     explained = {
-        name: float(sum(slopes[column] * means[column - 1] for column in owner_columns))
-        for name, owner_columns in columns_by_owner.items()
+        name: float(sum(slopes[column] * mean_differences[column - 1] for column in own_columns))
+        for name, own_columns in columns_by_name.items()
     }
-    return Regression(float(slopes[0]), _robustness(f_squared), strongest, multiple, explained)
+    robustness = _robustness(f_squared)
+    return Regression(float(slopes[0]), robustness, strongest_column, multiple, explained)
 
 
 def _robustness(f_squared: float) -> float:
-    """Return the robustness value (equation 20, q = 1)."""
+    """Return the robustness value of the treatment's partial f² (equation 20, q = 1)."""
     if math.isinf(f_squared):
         return 1.0
     return (math.sqrt(f_squared**2 + 4.0 * f_squared) - f_squared) / 2.0

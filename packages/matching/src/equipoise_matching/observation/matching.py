@@ -38,14 +38,14 @@ MAX_KS = 0.2
 ODDS_COLUMN = "odds"
 """Name of the column with the logit of the candidate's odds, on which rows may be matched."""
 LEFT_OUT_COLUMN = "outside"
-"""Name of the column that keeps candidate rows with too high odds out of all pairs."""
+"""Name of the exact column that keeps candidate rows with too high odds out of all pairs."""
 CALIPERS: tuple[tuple[float | None, bool], ...] = (
     (None, False),
     *((caliper, limits_all) for caliper in (0.25, 0.1, 0.05) for limits_all in (False, True)),
 )
 """Calipers in standard deviations, in the order in which they are tried.
 
-With ``True``, a caliper limits all covariates, else the covariates that were unbalanced so far.
+``limits_all`` says whether a caliper limits all covariates, or only the unbalanced covariates.
 """
 MAX_SEARCHED_PAIRS = 4_000_000
 """Largest number of possible pairs of rows in the genetic search.
@@ -67,7 +67,7 @@ class TermBalance(Struct, frozen=True):
     """The balance of one term after matching."""
 
     name: str
-    owners: tuple[str, ...]
+    log_columns: tuple[str, ...]
     """Columns of the log from which the term is computed."""
     difference: float
     """Mean difference of the pairs, in standard deviations of the matched candidate rows."""
@@ -79,7 +79,7 @@ class BalancedMatch(Struct, frozen=True):
     ``treated`` (rows,) marks the candidate's rows. ``points`` (rows, columns) and ``options`` are
     the arguments of ``match``. The caliper is in standard deviations and limits the columns
     ``caliper_on``. After a genetic search, ``weights`` has the weight of each column of ``points``.
-    ``terms`` has the balance of the squares and of the terms that predict the version of a row.
+    ``term_balance`` is the balance of the squares and of the terms that predict the version.
     """
 
     covariates: Covariates
@@ -93,7 +93,7 @@ class BalancedMatch(Struct, frozen=True):
     weights: dict[str, float]
     pairs: MatchResult
     balance: Balance
-    terms: tuple[TermBalance, ...]
+    term_balance: tuple[TermBalance, ...]
 
     @property
     def balance_after(self) -> tuple[UnivariateBalance, ...]:
@@ -108,7 +108,7 @@ class BalancedMatch(Struct, frozen=True):
 
     @property
     def imbalance(self) -> float:
-        """Largest imbalance of a covariate, as a multiple of the limit."""
+        """Largest imbalance of a covariate, as a multiple of its limit."""
         return max(map(imbalance_of, self.column_balance()), default=0.0)
 
     @property
@@ -116,7 +116,7 @@ class BalancedMatch(Struct, frozen=True):
         """Whether every mean, distribution and term is within its limit."""
         return self.imbalance <= 1.0
 
-    def unbalanced(self) -> list[int]:
+    def unbalanced_indices(self) -> list[int]:
         """Return the indices of the unbalanced covariates, the worst first."""
         imbalances = [imbalance_of(column) for column in self.column_balance()]
         indices = [index for index, imbalance in enumerate(imbalances) if imbalance > 1.0]
@@ -127,9 +127,9 @@ class BalancedMatch(Struct, frozen=True):
         columns = zip(self.balance.variables, self.balance.before, self.balance_after, strict=True)
         balances = []
         for index, (name, before, after) in enumerate(columns):
-            owner = self.covariates.owners[index] if self.covariates.names else name
+            log_column = self.covariates.log_columns[index] if self.covariates.names else name
             worst = max(
-                (term for term in self.terms if owner in term.owners),
+                (term for term in self.term_balance if log_column in term.log_columns),
                 key=lambda term: abs(term.difference),
                 default=None,
             )
@@ -168,7 +168,7 @@ class BalancedMatch(Struct, frozen=True):
         """
         _, matrix = self.covariates.columns_to_balance
         treated, missing = self.treated, []
-        for index in self.unbalanced():
+        for index in self.unbalanced_indices():
             after, column = self.balance_after[index], matrix[:, index]
             is_higher = after.mean_treated >= after.mean_control
             percentile = _RANGE_PERCENTILE if is_higher else 100.0 - _RANGE_PERCENTILE
@@ -199,11 +199,11 @@ class BalancedMatch(Struct, frozen=True):
 def match_until_balanced(
     covariates: Covariates, treated: Truths, question: Question, progress: Progress
 ) -> BalancedMatch:
-    """Return the first match that balances every covariate.
+    """Return the first match that balances every covariate, or else the most balanced match.
 
-    If no match does, return the match with the smallest imbalance. For each of the ``CALIPERS``,
-    the requested method comes first, then the genetic search. A caliper drops the candidate rows
-    without a similar baseline row. Raise `UnusableInput` if no pair of rows is comparable.
+    For each of the ``CALIPERS``, the requested method comes first, then the genetic search. A
+    caliper drops the candidate rows without a similar baseline row. Raise `UnusableInput` if no
+    pair of rows is comparable.
     """
     model = fit_treatment(covariates, treated, question.seed)
     best: BalancedMatch | None = None
@@ -222,7 +222,9 @@ def match_until_balanced(
                 return attempt
             if best is None or attempt.imbalance < best.imbalance:
                 best = attempt
-            unbalanced_names |= {attempt.balance.variables[index] for index in attempt.unbalanced()}
+            unbalanced_names |= {
+                attempt.balance.variables[index] for index in attempt.unbalanced_indices()
+            }
         if best is None:
             break
     if best is not None:
@@ -266,7 +268,7 @@ def _match_by(
     elif model.added_terms:
         matrix, names = np.column_stack([matrix, model.logit]), (*names, ODDS_COLUMN)
     caliper_on = () if caliper is None else tuple(name for name in names if name in caliper_columns)
-    # Rows left out for their odds get an exact value that no baseline row has, so they never match.
+    # The value of this exact column is 1 in the rows that are left out, so these rows never match.
     left_out_column = (model.is_left_out.astype(np.float64),) if model.is_left_out.any() else ()
     points = np.ascontiguousarray(np.column_stack([matrix, covariates.exact, *left_out_column]))
     column_names = (*names, *covariates.exact_names, *(LEFT_OUT_COLUMN for _ in left_out_column))
@@ -306,11 +308,11 @@ def _match_by(
         weights=weights,
         pairs=pairs,
         balance=balance,
-        terms=tuple(_term_balance(model, treated, pairs)),
+        term_balance=tuple(_term_balance(model, treated, pairs)),
     )
 
 
-def _judged_terms(model: TreatmentModel) -> tuple[Term, ...]:
+def _terms_to_balance(model: TreatmentModel) -> tuple[Term, ...]:
     """Return the squares of the covariates, and the terms that predict the version of a row."""
     squares = tuple(
         term for term in model.dictionary.terms if len(term) == 1 and term[0].shape == "square"
@@ -321,18 +323,18 @@ def _judged_terms(model: TreatmentModel) -> tuple[Term, ...]:
 def _term_balance(
     model: TreatmentModel, treated: Truths, pairs: MatchResult
 ) -> Iterator[TermBalance]:
-    """Yield the balance of each judged term; only one column is in memory at a time."""
+    """Yield the balance of each term to balance; only one column is in memory at a time."""
     is_matched = treated.copy()
     is_matched[pairs.dropped_index] = False
     weights = pairs.weights / pairs.weights.sum()
-    for term in _judged_terms(model):
+    for term in _terms_to_balance(model):
         values = model.dictionary.values((term,))[:, 0]
         spread = float(values[is_matched].std())
         difference = float(weights @ (values[pairs.treated_index] - values[pairs.control_index]))
         if spread > _CONSTANT_TOLERANCE * float(np.abs(values).max()):
             yield TermBalance(
                 model.dictionary.describe(term),
-                model.dictionary.owners_of(term),
+                model.dictionary.log_columns_of(term),
                 difference / spread,
             )
 

@@ -1,9 +1,10 @@
 """Overlap: how likely each row was to have the candidate, and which rows cannot be compared.
 
-The odds of the candidate come from a logistic regression on the covariates and the chosen terms
-(``terms``). At odds of 4, four candidate rows share each similar baseline row. At higher odds, a
-few baseline rows would decide the estimate, so candidate rows with higher odds are left out
-(similar to Crump, Hotz, Imbens and Mitnik 2009, Biometrika 96(1)).
+The treated rows are the rows of the candidate. The odds of the candidate come from a logistic
+regression on the covariates and the chosen terms (``terms``). Where the odds are 4, the log has
+four times as many candidate rows as similar baseline rows. If the odds are higher, few baseline
+rows would decide the estimate, so the candidate row is left out (similar to Crump, Hotz, Imbens and
+Mitnik 2009, Biometrika 96(1)).
 """
 
 from __future__ import annotations
@@ -24,17 +25,17 @@ from equipoise_matching.observation.terms import (
 )
 
 MAX_ODDS = 4.0
-"""Maximum odds of the candidate at which a row of the candidate is compared."""
+"""Maximum odds of a candidate row that is compared."""
 MAX_RELATIVE_ODDS = 6.0
-"""The same as a multiple of the odds among all rows; the larger of the two applies."""
+"""Maximum odds as a multiple of the odds among all rows; used if larger than ``MAX_ODDS``."""
 MIN_KEPT_SHARE = 0.1
-"""Minimum share of candidate rows within the maximum odds; with fewer, no row is left out."""
+"""Share of candidate rows that must remain; if fewer remain, no row is left out."""
 _RIDGE = 1e-4
 """Ridge penalty of each squared slope, for each row."""
 _MAX_STEPS = 30
 """Maximum number of Newton's steps."""
 _MAX_LOGIT = 30.0
-"""Largest size of a logit, so that no predicted chance is 0 or 1."""
+"""Largest size of a logit (logarithm of the odds), so that no predicted chance is 0 or 1."""
 _MIN_VARIANCE = 1e-9
 """Smallest variance p(1 − p) of a row in Newton's step, at the predicted chance p."""
 _TOLERANCE = 1e-9
@@ -65,20 +66,21 @@ def fit_treatment(covariates: Covariates, treated: Truths, seed: int) -> Treatme
     all_rows = np.arange(len(treated))
     target = treated.astype(np.float64)
     terms = select_terms(dictionary, target, all_rows, term_budget(treated))
-    logit = logistic(dictionary.values(terms), target)
+    logit = fit_logit(dictionary.values(terms), target)
     odds = float(np.count_nonzero(treated)) / float(np.count_nonzero(~treated))
     max_logit = math.log(max(MAX_ODDS, MAX_RELATIVE_ODDS * odds))
     is_left_out = treated & (logit > max_logit)
     if np.count_nonzero(is_left_out) > (1.0 - MIN_KEPT_SHARE) * np.count_nonzero(treated):
-        # The versions hardly overlap. With all rows, the balance shows where they differ.
+        # Both versions have hardly any similar rows. The balance of all rows then shows why.
         is_left_out = np.zeros_like(is_left_out)
     return TreatmentModel(dictionary, terms, logit, is_left_out)
 
 
-def logistic(matrix: Floats, target: Floats) -> Floats:
-    """Fit a logistic regression with a small ridge penalty; return the logit of each row (rows,).
+def fit_logit(matrix: Floats, target: Floats) -> Floats:
+    """Fit a logistic regression of the target (rows,); return the logit of each row (rows,).
 
-    The ridge penalty keeps the odds finite if the matrix (rows, columns) separates the versions.
+    A small ridge penalty keeps the odds finite if the matrix (rows, columns) predicts the target
+    without an error.
     """
     rows, count = matrix.shape
     if not count:

@@ -1,4 +1,8 @@
-"""The question that the user asks about a log, and access to the log's columns."""
+"""The question that the user asks about a log, and access to the log's columns.
+
+A log is a table. Each row ran one version, the candidate or the baseline, and has an outcome: the
+cost that the question is about.
+"""
 
 from __future__ import annotations
 
@@ -48,15 +52,15 @@ class Question(Struct, frozen=True):
     placebo_outcomes
         Columns that the candidate cannot have changed.
     placebo_period
-        Column and value of the rows that the candidate cannot have reached yet.
+        Column and value of rows from a time before the candidate could have an effect.
     mediators
         Columns that the candidate itself changes, in addition to the known ``MEDIATORS``.
     leave_others_out
         Whether to leave out the rows of other versions instead of refusing the log.
     one_unit
-        Whether all outcomes have one unit of measurement, although a column names several.
+        Whether all outcomes have one unit of measurement, although a column names several units.
     unit
-        Plural noun for the rows in the sentences of the answer: ``people``, ``builds``.
+        Plural noun for the rows in sentences, such as ``people``; not a unit of measurement.
     seed
         Seed of every random draw.
     threads
@@ -82,10 +86,7 @@ class Question(Struct, frozen=True):
 
     @classmethod
     def from_arguments(cls, arguments: Mapping[str, Any]) -> Question:
-        """Return the question from the arguments of a function, or the options of a command.
-
-        Raise `UnusableInput` for an unknown method, or an incomplete placebo period.
-        """
+        """Return the question; raise `UnusableInput` for an unknown method or a partial period."""
         fields = {name: arguments[name] for name in cls.__struct_fields__}
         for name in ("exact", "placebo_outcomes", "mediators"):
             fields[name] = names_tuple(fields[name])
@@ -103,7 +104,7 @@ class Question(Struct, frozen=True):
 
     @property
     def matched_on(self) -> tuple[str, ...]:
-        """The covariates to match on; they must be chosen first."""
+        """The covariates to match on, after the default covariates were chosen."""
         assert self.covariates is not None
         return self.covariates
 
@@ -128,7 +129,7 @@ class Question(Struct, frozen=True):
 
 
 def _placebo_period(period: str | tuple[str, str] | None) -> tuple[str, str] | None:
-    """Return the column and the value of a placebo period, which may be ``COLUMN=VALUE``."""
+    """Return the column and the value of a placebo period, given as ``COLUMN=VALUE`` or a pair."""
     if not isinstance(period, str):
         return period
     column, _, value = period.partition("=")

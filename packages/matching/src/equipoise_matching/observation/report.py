@@ -89,8 +89,8 @@ def _text_tables(result: ObservationResult) -> Iterator[TextTable]:
             (f"odds ×{bound.gamma:g}", _interval_cell((bound.low, bound.high), as_ratio))
             for bound in result.hidden_bias.bounds
         )
-        noun = result.hidden_bias.of
-        unit = question.unit if noun == "pairs" else noun
+        kind = result.hidden_bias.kind
+        unit = question.unit if kind == "pairs" else kind
         yield replace(
             _text_table("Hidden factor", ("95 % interval",), bounds),
             notes=(
@@ -101,7 +101,7 @@ def _text_tables(result: ObservationResult) -> Iterator[TextTable]:
         )
     if result.strata is not None:
         stratum_headings = ("rows", "estimate", "differs most", "apart", "odds to change it")
-        yield _text_table(STRATUM, stratum_headings, map(_stratum_row, result.strata.each))
+        yield _text_table(STRATUM, stratum_headings, map(_stratum_row, result.strata.results))
 
 
 def _text_table(title: str, headings: Sequence[str], rows: Iterable[tuple[str, ...]]) -> TextTable:
@@ -119,19 +119,17 @@ def _fact_rows(result: ObservationResult) -> Iterator[tuple[str, str]]:
         f"{question.baseline}{left_out}",
     )
     yield "about", result.scope
-    for mean in result.dropped:
-        yield (
-            mean.column,
-            f"{_value_text(mean.kept)} on average, {_value_text(mean.dropped)} where dropped",
-        )
+    for means in result.dropped_means:
+        matched, dropped = _value_text(means.matched_mean), _value_text(means.dropped_mean)
+        yield means.column, f"{matched} on average, {dropped} where dropped"
     caliper = "no caliper"
     if matching.caliper is not None:
         caliper = f"caliper {matching.caliper:g} sd on {', '.join(matching.caliper_on)}"
-    adjusted = "; a regression removes what matching left" if matching.adjusted else ""
+    regression = "; a regression removes what matching left" if matching.has_regression else ""
     yield (
         "matching",
         f"{matching.method}, {caliper}; {matching.pairs:,} pairs, which use "
-        f"{matching.baseline_used:,} rows of {question.baseline}{adjusted}",
+        f"{matching.baseline_used:,} rows of {question.baseline}{regression}",
     )
     if matching.model:
         yield "model", matching.model
@@ -144,12 +142,12 @@ def _fact_rows(result: ObservationResult) -> Iterator[tuple[str, str]]:
         )
     if result.strata is not None:
         strata = result.strata
-        yield "strata", f"{strata.column}: {strata.worst} differs most after matching"
+        yield "strata", f"{strata.column}: {strata.worst_stratum} differs most after matching"
         if strata.shared_clusters:
             yield "shared clusters", f"{strata.shared_clusters:,} have rows in several strata"
-        for stratum in strata.each:
-            if stratum.dropped is not None:
-                yield stratum.name, f"takes no part: {stratum.dropped}"
+        for stratum in strata.results:
+            if stratum.reason is not None:
+                yield stratum.name, f"takes no part: {stratum.reason}"
     if result.hidden_bias is not None:
         yield "hidden factor", result.hidden_bias.summary
     if result.robustness is not None:
@@ -191,7 +189,7 @@ def _effect_rows(result: ObservationResult) -> Iterator[tuple[str, ...]]:
 
 
 def _effect_cells(effect: Effect | Period | Placebo) -> tuple[str, str]:
-    """Return the estimate and the interval: of the ratio, or of the difference without a ratio."""
+    """Return the texts of the ratio and its interval; without a ratio, of the difference."""
     if effect.ratio is not None:
         if effect.ratio_ci is None:
             return percent_change(effect.ratio), "none"

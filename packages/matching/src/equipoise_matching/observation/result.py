@@ -35,7 +35,7 @@ class ObservationQuestion(Struct, frozen=True):
     """The requested method of matching; ``MatchingSummary.method`` is the used one."""
     seed: int
     unit: str = "rows"
-    """Plural noun for the rows: ``rows``, ``runs``, or the noun of the question."""
+    """Plural noun for the rows in sentences: ``rows``, ``runs``, ``people``."""
 
 
 class RowCounts(Struct, frozen=True):
@@ -98,9 +98,9 @@ class MatchedEffect(Struct, frozen=True):
     """The effect among comparable rows."""
 
     effect: Effect
-    """The estimate, with the interval by the method ``interval_by``."""
-    interval_by: str
-    """Name of the method in ``errors`` that gives the interval."""
+    """The estimate, with the interval by the method ``interval_method``."""
+    interval_method: str
+    """Name of the method of standard errors that gives the interval of ``effect``."""
     errors: tuple[ErrorEstimate, ...]
 
 
@@ -119,7 +119,7 @@ class MatchingSummary(Struct, frozen=True):
     candidate_matched: int
     candidate_dropped: int
     baseline_used: int
-    adjusted: bool
+    has_regression: bool
     """Whether a regression removed the rest of the imbalance (Abadie and Imbens 2011)."""
     model: str = ""
     """A sentence: how the columns act in the regression, and how many rows were left out."""
@@ -129,9 +129,9 @@ class DroppedMean(Struct, frozen=True):
     """Means of one column among the matched and among the dropped rows of the candidate."""
 
     column: str
-    kept: float
-    """Mean among the rows with a match."""
-    dropped: float
+    matched_mean: float
+    dropped_mean: float
+    """Mean among the candidate's rows without a match."""
 
 
 class ColumnBalance(Struct, frozen=True):
@@ -190,10 +190,9 @@ class GammaBound(Struct, frozen=True):
 class HiddenBias(Struct, frozen=True):
     """Rosenbaum's bounds, for a match in pairs without replacement."""
 
-    of: str
-    """The unit whose odds are multiplied: ``pairs`` (of rows) or ``clusters``."""
-    number: int
-    """Number of these pairs or clusters."""
+    kind: str
+    """The things whose odds are multiplied: ``pairs`` (of rows) or ``clusters``."""
+    count: int
     bounds: tuple[GammaBound, ...]
     gamma_to_change: float | None
     """Smallest factor of the odds at which the interval includes "no difference"."""
@@ -205,10 +204,10 @@ class Robustness(Struct, frozen=True):
 
     value: float | None
     """Share of the residual variance of treatment and outcome that the factor must explain."""
-    strongest: str | None
-    """The observed column that ``multiple`` refers to."""
+    strongest_column: str | None
+    """The covariate with the smallest ``multiple``."""
     multiple: float | None
-    """Strength of a factor that removes the whole effect, as a multiple of ``strongest``."""
+    """Strength of a factor that removes the whole effect, relative to ``strongest_column``."""
     summary: str
 
 
@@ -254,8 +253,8 @@ class StratumResult(Struct, frozen=True):
     name: str
     candidate_rows: int
     baseline_rows: int
-    dropped: str | None
-    """Reason why the stratum is not part of the answer; then every later field is ``None``."""
+    reason: str | None
+    """Reason why the stratum has no answer; then every later field is ``None``."""
     matched_rows: int | None
     """Number of matched rows of the candidate: the weight of the stratum."""
     ratio: float | None
@@ -265,7 +264,6 @@ class StratumResult(Struct, frozen=True):
     worst_column: str | None
     """The column that differs most after matching."""
     worst_difference: float | None
-    """Difference of that column in standard deviations."""
     gamma_to_change: float | None
     """Smallest factor of the odds that changes the answer; ``None`` without an effect to change."""
 
@@ -274,9 +272,9 @@ class Strata(Struct, frozen=True):
     """All strata of the log, each matched and estimated alone."""
 
     column: str
-    each: tuple[StratumResult, ...]
+    results: tuple[StratumResult, ...]
     """The strata in the order of the log."""
-    worst: str
+    worst_stratum: str
     """Name of the stratum in the answer with the worst balanced column."""
     shared_clusters: int | None
     """Number of clusters with rows in several strata; ``None`` without clusters."""
@@ -297,11 +295,12 @@ class ObservationResult(Struct, frozen=True, kw_only=True):
     clustering: Clustering | None
     matching: MatchingSummary
     scope: str
-    """The rows that the answer is about, in words."""
-    dropped: tuple[DroppedMean, ...]
+    """A description of the rows that the answer is about."""
+    dropped_means: tuple[DroppedMean, ...]
     """Means of each covariate among the candidate's rows with and without a match."""
     balance: tuple[ColumnBalance, ...]
     contributions: tuple[Contribution, ...] = ()
+    """Part of the naive difference that each covariate explains."""
     hidden_bias: HiddenBias | None = None
     robustness: Robustness | None = None
     placebos: tuple[Placebo, ...] = ()

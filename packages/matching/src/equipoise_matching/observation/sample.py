@@ -1,4 +1,8 @@
-"""The sample: the rows of a log that take part, with their version and their outcome."""
+"""The sample: the rows of a log that take part, with their version and their outcome.
+
+The rows of other versions and of the placebo period take no part. ``treated`` marks the rows of the
+candidate. All outcomes must have one unit of measurement.
+"""
 
 from __future__ import annotations
 
@@ -33,14 +37,12 @@ UNIT_COLUMNS = ("unit", "units", "time_unit", "unit_of_time")
 """Names of columns in which other tools write the unit of a row."""
 _NUMBER_WITH_UNIT = re.compile(r"^\s*[-+0-9.eE]+\s*([a-zA-Zµμ]+)\s*$")
 """A cell with a number and its unit, such as ``3 ms``."""
-
 BASELINE_NAMES = frozenset(
     {"no", "n", "false", "f", "off", "old", "before", "control", "baseline", "main", "master"}
 )
 """Treatment values that are known names of a baseline."""
 _VERSION_NUMBER = re.compile(r"[vV]?\d+([.]\d+)*")
 """A version number, such as ``v1.10``."""
-
 _MIN_GAP_FACTOR = 30.0
 """Smallest factor between neighbouring values that is a sign of two units."""
 _MIN_UNIT_SHARE = 0.01
@@ -48,7 +50,7 @@ _MIN_UNIT_SHARE = 0.01
 _UNIT_STEPS = (1e3, 1e6, 1e9)
 """Factors between two units of one quantity, such as s and ms."""
 _UNIT_STEP_TOLERANCE = 3.0
-"""Largest factor by which the ratio of two medians may differ from one of `_UNIT_STEPS`."""
+"""Largest factor between the ratio of two medians and the nearest of `_UNIT_STEPS`."""
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -76,9 +78,9 @@ class Scales(Struct, Generic[T], frozen=True):
     @staticmethod
     def combine(parts: Sequence[Scales[T]], function: Callable[[list[T]], U]) -> Scales[U]:
         """Combine several quantities into one on each scale."""
-        logs = [part.log_scale for part in parts if part.log_scale is not None]
+        log_parts = [part.log_scale for part in parts if part.log_scale is not None]
         raw_parts = [part.raw_scale for part in parts]
-        return Scales(function(logs) if logs else None, function(raw_parts))
+        return Scales(function(log_parts) if log_parts else None, function(raw_parts))
 
 
 class Versions(Struct, frozen=True):
@@ -99,8 +101,8 @@ class Sample(Struct, frozen=True):
     """The rows that take part, and the rows of the placebo period, if there is one.
 
     The ``question`` names the covariates, and ``log`` has only the rows that take part. ``treated``
-    (rows,) marks the candidate's rows, and each outcome has shape (rows,). ``left_out`` counts by
-    reason the rows that take no part; ``rows_read`` counts all rows.
+    and each outcome have shape (rows,). ``left_out`` counts the rows that take no part, by reason.
+    ``rows_read`` counts all rows.
     """
 
     log: Log
@@ -161,7 +163,7 @@ def read_sample(log: Log, question: Question, left_out: dict[str, int]) -> Sampl
 
 
 def read_arms(log: Log, question: Question) -> Arms:
-    """Read which rows ran the candidate and which the baseline."""
+    """Read which rows ran the candidate, and which rows ran the baseline."""
     name = question.treatment
     values, code = distinct_texts(column_of(log, name, "treatment"), name)
     if question.values is None:
@@ -210,7 +212,7 @@ def _refuse_mixed_units(log: Log, name: str, values: Floats) -> None:
                 raise UnusableInput(
                     f"{name} is in mixed units: column {column} has {listed(units)}", hint=hint
                 )
-    two_units = _unit_step(values)
+    two_units = _split_at_unit_step(values)
     if two_units is not None:
         factor, lower, higher = two_units
         raise UnusableInput(
@@ -221,7 +223,7 @@ def _refuse_mixed_units(log: Log, name: str, values: Floats) -> None:
         )
 
 
-def _unit_step(values: Floats) -> tuple[float, Floats, Floats] | None:
+def _split_at_unit_step(values: Floats) -> tuple[float, Floats, Floats] | None:
     """Return the factor between two units, and the values in each; ``None`` for one unit."""
     positive = np.sort(values[values > 0.0])
     if len(positive) < 2:
@@ -240,7 +242,7 @@ def _unit_step(values: Floats) -> tuple[float, Floats, Floats] | None:
 
 
 def _default_arms(name: str, values: list[str]) -> tuple[str, str]:
-    """Return candidate and baseline by their version numbers, or by the name of a baseline."""
+    """Return candidate and baseline by version numbers, or else by a known name of a baseline."""
     if len(values) != 2:
         raise UnusableInput(
             f"{name} has {listed(values)}: the question does not name the two values to compare",

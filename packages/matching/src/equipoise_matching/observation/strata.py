@@ -5,6 +5,9 @@ The combined effect is τ = Σ_s w_s τ_s. The weight w_s is the share of stratu
 rows with a match. Strata have no row in common, so the variance by Abadie and Imbens is the sum of
 w_s² times the variance of τ_s. A cluster g may have rows in several strata. Without the rows of g,
 τ changes by Δ_g. With G clusters in all strata, the variance by clusters is (G − 1)/G Σ_g Δ_g².
+
+A `StratumAnswer` is the effect of one stratum. A `MatchedStratum` also has the row counts, and
+exists without an answer. The `StratumResult` of the document repeats its main numbers.
 """
 
 from __future__ import annotations
@@ -40,9 +43,9 @@ from equipoise_matching.observation.effects import (
     to_matched_effect,
     with_error,
 )
-from equipoise_matching.observation.hidden_factor import hidden_bias
+from equipoise_matching.observation.hidden_factor import bound_hidden_bias
 from equipoise_matching.observation.matching import Progress, imbalance_of
-from equipoise_matching.observation.pattern import remaining_pattern
+from equipoise_matching.observation.pattern import find_pattern
 from equipoise_matching.observation.question import Log, Question, check_question
 from equipoise_matching.observation.result import (
     Clustering,
@@ -85,7 +88,7 @@ _MAX_LISTED_STRATA = 3
 """Largest number of strata without an answer that a message names."""
 
 Rows = TypeVar("Rows")
-"""Place of a stratum's rows, for ``read`` of a `StratifiedLog`, such as their row numbers."""
+"""Type of the place of a stratum's rows in a `StratifiedLog`, such as row numbers."""
 ClusterLabel = tuple[str, object]
 """Column and value of a cluster. A cluster has the same label in every stratum."""
 
@@ -105,14 +108,14 @@ class StratumAnswer(Struct, frozen=True):
     """The answer of one stratum, with the clusters of the matched rows of each version.
 
     ``clusters_by`` is the column that forms the clusters; ``None`` without clusters.
-    ``without_neighbors`` is the share of matched rows without a neighbour of the same version.
+    ``share_without_neighbors`` counts the matched rows without a neighbour of the same version.
     """
 
     effects: Scales[StratumEffect]
-    without_neighbors: float
+    share_without_neighbors: float
     matching: MatchingSummary
     balance: tuple[ColumnBalance, ...]
-    dropped: tuple[DroppedMean, ...]
+    dropped_means: tuple[DroppedMean, ...]
     hidden_bias: HiddenBias
     clusters_by: str | None
     candidate_clusters: frozenset[ClusterLabel]
@@ -129,19 +132,18 @@ class StratumAnswer(Struct, frozen=True):
         return max(self.balance, key=imbalance_of)
 
 
-class StratumOutcome(Struct, frozen=True):
+class MatchedStratum(Struct, frozen=True):
     """A stratum with its answer, or with the reason why it has no answer.
 
-    ``candidate`` and ``baseline`` have the moments of the outcome column over all rows of the
-    version, ``None`` if the version has no row.
+    The moments are those of the outcome over all rows of a version; ``None`` without rows.
     """
 
     name: str
     rows: int
     candidate_rows: int
     baseline_rows: int
-    candidate: Scales[Moments] | None
-    baseline: Scales[Moments] | None
+    candidate_moments: Scales[Moments] | None
+    baseline_moments: Scales[Moments] | None
     answer: StratumAnswer | None
     reason: str | None
 
@@ -161,13 +163,13 @@ class StratifiedLog(Struct, Generic[Rows], frozen=True):
     number_of_rows: int | None = None
 
 
-MatchStrata = Callable[[StratifiedLog[Rows], Question, Versions, Progress], list[StratumOutcome]]
-"""Function that matches every stratum of a log, and returns one outcome for each, in order."""
+MatchStrata = Callable[[StratifiedLog[Rows], Question, Versions, Progress], list[MatchedStratum]]
+"""Function that matches every stratum of a log, and returns the strata in order."""
 
 
 def match_strata_in_turn(
     log: StratifiedLog[Rows], question: Question, versions: Versions, progress: Progress
-) -> list[StratumOutcome]:
+) -> list[MatchedStratum]:
     """Match one stratum after the other in this process."""
     return [
         match_stratum(name, log.read(rows), question, versions, _stratum_progress(name, progress))
@@ -194,37 +196,40 @@ def observe_strata(
         question = replace(question, covariates=())
     arms = read_arms(log.versions, question)
     versions = Versions(arms.candidate, arms.baseline)
-    outcomes = match_strata(log, question, versions, progress)
-    rows_read = sum(outcome.rows for outcome in outcomes)
+    strata = match_strata(log, question, versions, progress)
+    rows_read = sum(stratum.rows for stratum in strata)
     if log.number_of_rows not in (None, rows_read):
         raise UnusableInput(
             f"{option('strata', log.column)}: the strata have {rows_read:,} rows together, but "
             f"the file has {log.number_of_rows:,}: the statistics in the file are wrong",
             hint="write the file again with the program that made it",
         )
-    by_name = {outcome.name: outcome.answer for outcome in outcomes if outcome.answer is not None}
-    if not by_name:
+    answer_of = {stratum.name: stratum.answer for stratum in strata if stratum.answer is not None}
+    if not answer_of:
         raise UnusableInput(
-            f"{option('strata', log.column)}: no stratum has an answer: {_list_reasons(outcomes)}",
+            f"{option('strata', log.column)}: no stratum has an answer: {_list_reasons(strata)}",
             hint="name another column, one with rows of both versions at each of its values",
         )
-    answers = list(by_name.values())
+    answers = list(answer_of.values())
     result_question = describe_question(question, versions, source)
-    naive = to_effect(_naive_estimates(outcomes))
+    naive = to_effect(_naive_estimates(strata))
     clustering = _count_clusters(answers)
     matching = _summarize_matching(answers, question.method)
-    candidate_rows = sum(outcome.candidate_rows for outcome in outcomes)
-    baseline_rows = sum(outcome.baseline_rows for outcome in outcomes)
+    candidate_rows = sum(stratum.candidate_rows for stratum in strata)
+    baseline_rows = sum(stratum.baseline_rows for stratum in strata)
     other_rows = rows_read - candidate_rows - baseline_rows
     left_out = {"another version": other_rows} if other_rows else {}
     matched_rows = sum(answer.weight for answer in answers)
-    without_neighbors = _average((answer.weight, answer.without_neighbors) for answer in answers)
-    refusal = _few_rows_refusal(log.column, outcomes, matched_rows, candidate_rows)
+    dropped_share = 1.0 - matched_rows / candidate_rows
+    share_without_neighbors = _average(
+        (answer.weight, answer.share_without_neighbors) for answer in answers
+    )
+    refusal = _few_rows_refusal(log.column, strata, matched_rows, candidate_rows)
     if refusal is None and clustering is not None:
         refusal = few_clusters_refusal(clustering, versions)
     matched, bias, robustness = None, None, None
     if refusal is None:
-        matched, bias = _matched_effect(answers, clustering), _weakest_hidden_bias(by_name)
+        matched, bias = _matched_effect(answers, clustering), _weakest_hidden_bias(answer_of)
         robustness = Robustness(None, None, None, "unknown: it is not computed over strata")
         shown_bias = None if bias.gamma_to_change is None else bias
         summary = answer_sentences(result_question, naive, matched.effect, hidden_bias=shown_bias)
@@ -239,24 +244,20 @@ def observe_strata(
         matched=matched,
         clustering=clustering,
         matching=matching,
-        scope=_strata_scope_clause(outcomes, matched_rows, candidate_rows, versions, question.unit),
-        dropped=_average_dropped_means(answers),
+        scope=_strata_scope_clause(strata, matched_rows, candidate_rows, versions, question.unit),
+        dropped_means=_average_dropped_means(answers),
         balance=_average_balance(answers),
         hidden_bias=bias,
         robustness=robustness,
         strata=Strata(
             log.column,
-            tuple(_to_stratum_result(outcome) for outcome in outcomes),
-            max(by_name, key=lambda name: imbalance_of(by_name[name].worst_column)),
+            tuple(_to_stratum_result(stratum) for stratum in strata),
+            max(answer_of, key=lambda name: imbalance_of(answer_of[name].worst_column)),
             _count_shared_clusters(answers),
         ),
         warnings=tuple(
             sample_warnings(
-                question,
-                clustering,
-                matching.method,
-                1.0 - matched_rows / candidate_rows,
-                without_neighbors or 0.0,
+                question, clustering, matching.method, dropped_share, share_without_neighbors or 0.0
             )
         ),
     )
@@ -275,21 +276,23 @@ def check_strata(column: str, question: Question) -> None:
             hint=f"name one column with {option('cluster')}, or give {option('cluster', 'none')}",
         )
     if question.placebo_outcomes or question.placebo_period is not None:
+        placebo = option("placebo_outcomes" if question.placebo_outcomes else "placebo_period")
         raise UnusableInput(
-            f"{option('strata')}: placebos cannot be combined over strata",
-            hint=f"test placebos on the rows of one stratum, without {option('strata')}",
+            f"{option('strata')}: {placebo} cannot be combined over strata",
+            hint=f"remove {placebo}; test it on a table with the rows of one stratum, without "
+            f"{option('strata')}",
         )
     if column in (question.treatment, question.outcome):
         raise UnusableInput(
-            f"{option('strata')}: {column} is the treatment or the outcome and cannot form strata",
-            hint="name another column",
+            f"{option('strata')}: {column} is the treatment or outcome, so it cannot form strata",
+            hint=f"name another column with {option('strata')}",
         )
 
 
 def match_stratum(
     name: str, log: Log, question: Question, versions: Versions, progress: Progress = lambda _: None
-) -> StratumOutcome:
-    """Match the rows of one stratum, and check the match. Errors name the stratum."""
+) -> MatchedStratum:
+    """Match the rows of one stratum, and check the match. An error names the stratum."""
     check_question(log, question)
     try:
         version_names, version_index = distinct_texts(log[question.treatment], question.treatment)
@@ -297,22 +300,22 @@ def match_stratum(
         is_candidate = row_versions == versions.candidate
         is_baseline = row_versions == versions.baseline
         moments = _moments(log, question, is_candidate, is_baseline)
-        finding: StratumAnswer | str
+        answer: StratumAnswer | str
         if not is_candidate.any() or not is_baseline.any():
-            finding = f"no row of {versions.baseline if is_candidate.any() else versions.candidate}"
+            answer = f"no row of {versions.baseline if is_candidate.any() else versions.candidate}"
         else:
             stratum_question = replace(question, seed=stratum_seed(question.seed, name))
-            finding = _answer_stratum(name, read_sample(log, stratum_question, {}), progress)
+            answer = _answer_or_reason(name, read_sample(log, stratum_question, {}), progress)
     except UnusableInput as error:
         raise UnusableInput(f"stratum {name}: {error.what}", hint=error.hint) from error
-    return StratumOutcome(
+    return MatchedStratum(
         name,
         len(version_index),
         int(np.count_nonzero(is_candidate)),
         int(np.count_nonzero(is_baseline)),
         *moments,
-        answer=None if isinstance(finding, str) else finding,
-        reason=finding if isinstance(finding, str) else None,
+        answer=None if isinstance(answer, str) else answer,
+        reason=answer if isinstance(answer, str) else None,
     )
 
 
@@ -337,7 +340,8 @@ def _moments(
     return moments_of(is_candidate), moments_of(is_baseline)
 
 
-def _answer_stratum(name: str, sample: Sample, progress: Progress) -> StratumAnswer | str:
+def _answer_or_reason(name: str, sample: Sample, progress: Progress) -> StratumAnswer | str:
+    """Return the answer of a stratum, or the reason why it has no answer."""
     try:
         matched_sample = match_sample(sample, progress)
     except UnusableInput as error:
@@ -345,8 +349,9 @@ def _answer_stratum(name: str, sample: Sample, progress: Progress) -> StratumAns
     balanced_match, clusters = matched_sample.balanced_match, sample.clusters
     pair_effect = matched_sample.effects.raw_scale.pair_effect
     if not balanced_match.is_balanced:
-        return unbalanced_clause(balanced_match.column_balance()[balanced_match.unbalanced()[0]])
-    if (pattern := remaining_pattern(matched_sample)) is not None:
+        worst_index = balanced_match.unbalanced_indices()[0]
+        return unbalanced_clause(balanced_match.column_balance()[worst_index])
+    if (pattern := find_pattern(matched_sample)) is not None:
         return pattern_clause(pattern)
     labels_by_version = [
         frozenset(_cluster_labels(name, sample, rows))
@@ -359,11 +364,11 @@ def _answer_stratum(name: str, sample: Sample, progress: Progress) -> StratumAns
     progress("bounding the influence of a hidden factor")
     return StratumAnswer(
         matched_sample.effects.map(partial(_stratum_effect, name, sample)),
-        matched_sample.effects.answer_scale.without_neighbors,
+        matched_sample.effects.answer_scale.share_without_neighbors,
         describe_matching(matched_sample),
         balanced_match.column_balance(),
         balanced_match.dropped_means(),
-        hidden_bias(matched_sample),
+        bound_hidden_bias(matched_sample),
         None if clusters is None else clusters.by,
         *labels_by_version,
     )
@@ -371,7 +376,7 @@ def _answer_stratum(name: str, sample: Sample, progress: Progress) -> StratumAns
 
 def _stratum_effect(name: str, sample: Sample, estimate: EffectEstimate) -> StratumEffect:
     pair_effect, clusters = estimate.pair_effect, sample.clusters
-    error = estimate.by_method[ABADIE_IMBENS].error
+    error = estimate.estimate_by_method[ABADIE_IMBENS].error
     if clusters is None:
         return StratumEffect(pair_effect.effect, error, {})
     changes = changes_without_each_cluster(pair_effect, clusters.code)
@@ -399,10 +404,14 @@ def _stratum_progress(name: str, progress: Progress) -> Progress:
     return lambda step: progress(f"{name}: {step}")
 
 
-def _naive_estimates(outcomes: Sequence[StratumOutcome]) -> Scales[Estimate]:
+def _naive_estimates(strata: Sequence[MatchedStratum]) -> Scales[Estimate]:
     """Compare all rows of both versions, without regard to strata."""
-    candidate = [outcome.candidate for outcome in outcomes if outcome.candidate is not None]
-    baseline = [outcome.baseline for outcome in outcomes if outcome.baseline is not None]
+    candidate = [
+        stratum.candidate_moments for stratum in strata if stratum.candidate_moments is not None
+    ]
+    baseline = [
+        stratum.baseline_moments for stratum in strata if stratum.baseline_moments is not None
+    ]
     arms = [Scales.combine(parts, _pool_moments) for parts in (candidate, baseline)]
     return Scales.combine(arms, lambda moments: naive_estimate(*moments))
 
@@ -450,7 +459,7 @@ def _matched_effect(
 def _weighted_estimates(
     strata: Sequence[StratumEffect], weights: Sequence[float], clustering: Clustering | None
 ) -> dict[str, Estimate]:
-    """Return the weighted effect with its standard error, by the name of the method."""
+    """Return the weighted effect with its error by each method, by the name of the method."""
     effect = sum(weight * stratum.effect for weight, stratum in zip(weights, strata, strict=True))
     errors = [stratum.error for stratum in strata if stratum.error is not None]
     error = math.hypot(*map(operator.mul, weights, errors)) if len(errors) == len(strata) else None
@@ -487,12 +496,12 @@ def _summarize_matching(answers: Sequence[StratumAnswer], method: str) -> Matchi
         sum(summary.candidate_matched for summary in summaries),
         sum(summary.candidate_dropped for summary in summaries),
         sum(summary.baseline_used for summary in summaries),
-        any(summary.adjusted for summary in summaries),
+        any(summary.has_regression for summary in summaries),
     )
 
 
 def _average_balance(answers: Sequence[StratumAnswer]) -> tuple[ColumnBalance, ...]:
-    """Return the balance of every column, as an average over the strata that have the column."""
+    """Return the balance of every column, averaged over the strata that have the column."""
     columns = defaultdict[str, list[tuple[int, ColumnBalance]]](list)
     for answer in answers:
         for column in answer.balance:
@@ -518,9 +527,10 @@ def _average_dropped_means(answers: Sequence[StratumAnswer]) -> tuple[DroppedMea
     matched = defaultdict[str, list[tuple[int, float]]](list)
     dropped = defaultdict[str, list[tuple[int, float]]](list)
     for answer in answers:
-        for column in answer.dropped:
-            matched[column.column].append((answer.weight, column.kept))
-            dropped[column.column].append((answer.matching.candidate_dropped, column.dropped))
+        dropped_rows = answer.matching.candidate_dropped
+        for means in answer.dropped_means:
+            matched[means.column].append((answer.weight, means.matched_mean))
+            dropped[means.column].append((dropped_rows, means.dropped_mean))
     return tuple(
         DroppedMean(name, _average(matched[name]) or 0.0, _average(dropped[name]) or 0.0)
         for name in matched
@@ -534,7 +544,7 @@ def _average(weighted_values: Iterable[tuple[int, float | None]]) -> float | Non
 
 
 def _weakest_hidden_bias(answers: dict[str, StratumAnswer]) -> HiddenBias:
-    """Return the bounds of the stratum whose answer needs the weakest hidden factor to change.
+    """Return the bounds of the stratum whose answer the weakest hidden factor changes.
 
     If all effects have the same sign, no weaker factor can change the combined effect.
     """
@@ -550,11 +560,11 @@ def _weakest_hidden_bias(answers: dict[str, StratumAnswer]) -> HiddenBias:
 
 
 def _few_rows_refusal(
-    column: str, outcomes: Sequence[StratumOutcome], matched_rows: int, candidate_rows: int
+    column: str, strata: Sequence[MatchedStratum], matched_rows: int, candidate_rows: int
 ) -> Refusal | None:
     if matched_rows >= MIN_SHARE * candidate_rows:
         return None
-    reasons = _list_reasons(outcomes)
+    reasons = _list_reasons(strata)
     return Refusal(
         "few-strata",
         f"only {matched_rows:,} of the candidate's {candidate_rows:,} rows have a comparable row "
@@ -564,13 +574,13 @@ def _few_rows_refusal(
 
 
 def _strata_scope_clause(
-    outcomes: Sequence[StratumOutcome], matched: int, candidates: int, versions: Versions, unit: str
+    strata: Sequence[MatchedStratum], matched: int, candidates: int, versions: Versions, unit: str
 ) -> str:
-    """Return the clause on the candidate rows in the answer, with the reasons for other rows."""
+    """Return the clause on the candidate rows in the answer, and why other rows are not."""
     reasons = "; ".join(
-        f"{outcome.candidate_rows:,} of {outcome.name}: {outcome.reason}"
-        for outcome in outcomes
-        if outcome.reason is not None and outcome.candidate_rows
+        f"{stratum.candidate_rows:,} of {stratum.name}: {stratum.reason}"
+        for stratum in strata
+        if stratum.reason is not None and stratum.candidate_rows
     )
     scope = scope_clause(candidates, matched, versions, unit)
     if matched == candidates:
@@ -578,9 +588,9 @@ def _strata_scope_clause(
     return f"{scope} in their stratum" + (f" ({reasons})" if reasons else "")
 
 
-def _to_stratum_result(outcome: StratumOutcome) -> StratumResult:
-    counts = (outcome.name, outcome.candidate_rows, outcome.baseline_rows, outcome.reason)
-    answer = outcome.answer
+def _to_stratum_result(stratum: MatchedStratum) -> StratumResult:
+    counts = (stratum.name, stratum.candidate_rows, stratum.baseline_rows, stratum.reason)
+    answer = stratum.answer
     if answer is None:
         return StratumResult(*counts, *[None] * 8)
     log_effect = answer.effects.log_scale
@@ -597,8 +607,8 @@ def _to_stratum_result(outcome: StratumOutcome) -> StratumResult:
     )
 
 
-def _list_reasons(outcomes: Sequence[StratumOutcome]) -> str:
+def _list_reasons(strata: Sequence[MatchedStratum]) -> str:
     reasons = [
-        f"{outcome.name} ({outcome.reason})" for outcome in outcomes if outcome.reason is not None
+        f"{stratum.name} ({stratum.reason})" for stratum in strata if stratum.reason is not None
     ]
     return listed(reasons, _MAX_LISTED_STRATA)

@@ -1,16 +1,18 @@
 """Choose the terms of a model from the data: curves, steps and products of the covariates.
 
-The curves of a covariate are its square, and bends and steps at its quantiles. The possible terms
-are these curves, products of two covariates, and one covariate where another is above a quantile.
-A category adds, for each of its values, the covariates and their curves in the rows with the value.
-A second round multiplies each chosen term by the curves of other covariates (Friedman 1991, Annals
-of Statistics 19(1)).
+A term is a product of factors. A factor is a function of one covariate: a line (the covariate
+itself), its square, a bend or a step at a threshold, or a flag of one value of a category. Bends
+and steps lie at quantiles. `select_terms` chooses the terms that explain a target in three rounds:
 
-A term is chosen if it explains which rows have the candidate, or if it explains the outcome of the
-baseline's rows (double selection: Belloni, Chernozhukov and Hansen 2014, Review of Economic Studies
-81(2)). All covariates are chosen first. Then the term with the largest t² (t statistic of its
-slope) is added, as long as t² is above 2 ln(number of possible terms) (Foster and George 1994,
-Annals of Statistics 22(4)).
+1. It keeps all covariates. Then it adds the term with the largest t² (t statistic of its slope), as
+   long as t² is above 2 ln(number of possible terms) (Foster and George 1994, Annals of Statistics
+   22(4)).
+2. It does the same with products of the chosen terms and the factors of other covariates (Friedman
+   1991, Annals of Statistics 19(1)).
+3. It moves each threshold to the best threshold nearby.
+
+The targets are the version of a row and the outcome of the baseline's rows (double selection:
+Belloni, Chernozhukov and Hansen 2014, Review of Economic Studies 81(2)).
 """
 
 from __future__ import annotations
@@ -40,17 +42,17 @@ ROWS_PER_TERM = 10
 MAX_TERMS = 40
 """Largest number of terms that a model has besides the covariates."""
 MAX_SPLIT_COLUMNS = 12
-"""With more columns, no term restricts a covariate to the rows above a quantile of another."""
+"""With more columns, no term is the product of a step or a flag and another covariate."""
 MAX_CROSS_PRODUCTS = 2e10
 """Largest number of products in one selection; if a log needs more, its rows are sampled."""
 _BLOCK_ROWS = 8_192
 """Number of rows whose terms are in memory at a time."""
 _MIN_VARIANCE_SHARE = 1e-4
-"""A term enters only if the chosen terms leave this share of its variance unexplained."""
-_SINGULAR_TOLERANCE = 1e-10
+"""Share of a term's variance that the chosen terms must leave unexplained."""
+SINGULAR_TOLERANCE = 1e-10
 """Size below which an eigenvalue of the cross products counts as 0, relative to the largest."""
 _MAX_SHIFT = 0.1
-"""Largest share of the rows that a bend, or a step in a product, may be shifted past."""
+"""Largest share of the rows between the old and new threshold of a bend, or a step in a product."""
 _SHIFT_COUNT = 17
 """Number of shifts that are tried for each bend and step."""
 
@@ -86,14 +88,14 @@ class TermDictionary(Struct, frozen=True):
     """The possible terms of a log.
 
     ``columns`` (rows, columns) has the covariates, each with mean 0 and standard deviation 1. Then
-    comes a column of 0 and 1 for each value of a category. Each column has a name and an owner: the
+    comes a column of 0 and 1 for each value of a category. ``log_columns`` has for each column the
     column of the log from which it was made. Unscaled, the covariates have the means ``centres``
     and standard deviations ``spreads``. The first ``covariate_count`` terms are the covariates.
     """
 
     columns: Floats
     names: tuple[str, ...]
-    owners: tuple[str, ...]
+    log_columns: tuple[str, ...]
     centres: Floats
     spreads: Floats
     terms: tuple[Term, ...]
@@ -104,9 +106,9 @@ class TermDictionary(Struct, frozen=True):
         """Return the values of the terms for every row, shape (rows, terms)."""
         return _term_values(self.columns, terms)
 
-    def owners_of(self, term: Term) -> tuple[str, ...]:
+    def log_columns_of(self, term: Term) -> tuple[str, ...]:
         """Return the columns of the log from which a term is computed."""
-        return tuple(dict.fromkeys(self.owners[factor.column] for factor in term))
+        return tuple(dict.fromkeys(self.log_columns[factor.column] for factor in term))
 
     def describe(self, term: Term) -> str:
         """Return the text of a term, such as ``load²`` or ``load above 2.1 × cache``."""
@@ -125,7 +127,7 @@ class TermDictionary(Struct, frozen=True):
 
 
 def term_dictionary_of(covariates: Covariates, seed: int) -> TermDictionary:
-    """Return the possible terms; columns of exact matching count as categories."""
+    """Return the possible terms; a column of exact matching is a category."""
     matrix = covariates.matrix
     centres, spreads = matrix.mean(axis=0), matrix.std(axis=0)
     spreads = np.where(spreads > 0.0, spreads, 1.0)
@@ -134,14 +136,14 @@ def term_dictionary_of(covariates: Covariates, seed: int) -> TermDictionary:
     numeric = [index for index in range(covariate_count) if len(np.unique(scaled[:, index])) > 2]
     flags = list(_flags(covariates, numeric))
     columns = np.column_stack([scaled, *(flag for _, _, flag in flags)])
-    owners = (*covariates.owners, *(owner for _, owner, _ in flags))
+    log_columns = (*covariates.log_columns, *(log_column for _, log_column, _ in flags))
     flag_indices = range(covariate_count, covariate_count + len(flags))
     terms: list[Term] = [(Factor("line", index),) for index in range(covariate_count)]
     for index in numeric:
         curves = _curves(scaled[:, index], index, BEND_QUANTILES, STEP_QUANTILES)
         terms += [(curve,) for curve in curves]
     for first, second in itertools.combinations(range(covariate_count), 2):
-        if owners[first] != owners[second]:
+        if log_columns[first] != log_columns[second]:
             terms.append((Factor("line", first), Factor("line", second)))
     if columns.shape[1] <= MAX_SPLIT_COLUMNS:
         for flag, index in itertools.product(flag_indices, numeric):
@@ -153,7 +155,7 @@ def term_dictionary_of(covariates: Covariates, seed: int) -> TermDictionary:
     return TermDictionary(
         columns,
         (*covariates.names, *(name for name, _, _ in flags)),
-        owners,
+        log_columns,
         np.concatenate([centres, np.zeros(len(flags))]),
         np.concatenate([spreads, np.ones(len(flags))]),
         tuple(terms),
@@ -163,22 +165,22 @@ def term_dictionary_of(covariates: Covariates, seed: int) -> TermDictionary:
 
 
 def _flags(covariates: Covariates, numeric: list[int]) -> Iterator[tuple[str, str, Floats]]:
-    """Yield name, owner and column (0 and 1) for each value of each category."""
-    for owner, owner_indices in itertools.groupby(
+    """Yield name, log_column and column (0 and 1) for each value of each category."""
+    for log_column, indices_of_column in itertools.groupby(
         (index for index in range(len(covariates.names)) if index not in numeric),
-        key=lambda index: covariates.owners[index],
+        key=lambda index: covariates.log_columns[index],
     ):
-        indices = list(owner_indices)
-        # Such a column has at most two values, and the larger one marks the category's value.
-        maxima = [covariates.matrix[:, index].max() for index in indices]
-        values = [
-            (covariates.matrix[:, index] == maximum).astype(np.float64)
-            for index, maximum in zip(indices, maxima, strict=True)
+        indices = list(indices_of_column)
+        # Each column has at most two values. The larger value marks the rows of the category.
+        larger_values = [covariates.matrix[:, index].max() for index in indices]
+        flags = [
+            (covariates.matrix[:, index] == larger_value).astype(np.float64)
+            for index, larger_value in zip(indices, larger_values, strict=True)
         ]
-        other_values = 1.0 - np.clip(np.sum(values, axis=0), 0.0, 1.0)
-        for index, flag in zip(indices, values, strict=True):
-            yield covariates.names[index], owner, flag
-        yield f"{owner} (other)", owner, other_values
+        other_rows = 1.0 - np.clip(np.sum(flags, axis=0), 0.0, 1.0)
+        for index, flag in zip(indices, flags, strict=True):
+            yield covariates.names[index], log_column, flag
+        yield f"{log_column} (other)", log_column, other_rows
     for name, column in zip(covariates.exact_names, covariates.exact.T, strict=True):
         levels = np.unique(column)
         if len(levels) <= MAX_SPLIT_COLUMNS:
@@ -189,7 +191,7 @@ def _flags(covariates: Covariates, numeric: list[int]) -> Iterator[tuple[str, st
 def _curves(
     values: Floats, index: int, bends: Iterable[float], steps: Iterable[float]
 ) -> Iterator[Factor]:
-    """Yield the square of one column, and its bends and steps at these quantiles."""
+    """Yield the square of a column, and its bends and steps at these quantiles."""
     yield Factor("square", index)
     for shape, quantiles in (("bend", bends), ("step", steps)):
         thresholds = np.unique(np.quantile(values, list(quantiles))) if quantiles else np.empty(0)
@@ -199,10 +201,9 @@ def _curves(
 def select_terms(
     dictionary: TermDictionary, target: Floats, rows: Indices, max_terms: int
 ) -> tuple[Term, ...]:
-    """Return the covariates, then up to ``max_terms`` terms that explain a target.
+    """Return the covariates, then up to ``max_terms`` terms that explain the target in ``rows``.
 
-    The target has a value for each row of the log. Only the values of ``rows`` are read. The steps:
-    choose terms, choose products of these terms, and move the thresholds.
+    The target has a value for each row of the log, shape (rows of the log,).
     """
     covariate_count = dictionary.covariate_count
     chosen = _select_forward(dictionary, dictionary.terms, covariate_count, target, rows, max_terms)
@@ -211,8 +212,8 @@ def select_terms(
         dict.fromkeys(
             (*term, curve)
             for term in added_terms
-            if len(term) < 2 or len(dictionary.owners_of(term)) < 2
-            for curve in _other_curves(dictionary, term)
+            if len(term) < 2 or len(dictionary.log_columns_of(term)) < 2
+            for curve in _curves_of_others(dictionary, term)
         )
     )
     if products:
@@ -228,8 +229,8 @@ def _refine_thresholds(
 ) -> tuple[Term, ...]:
     """Move each step and bend to the nearby threshold that explains most of the target.
 
-    ``cross`` has a row for each chosen term, then for each shifted term. ``current`` has the row of
-    the best shift of each chosen term so far.
+    ``cross`` has a row for each chosen term, then for each shifted term. ``current`` has for each
+    chosen term the row of its best shift so far.
     """
     shifted_by_index = {
         index: tuple(_shift_threshold(dictionary, term))
@@ -247,19 +248,19 @@ def _refine_thresholds(
         next_index += len(shifted_terms)
         others = current[:index] + current[index + 1 :]
         inner = cross[np.ix_(others, others)]
-        inverse = np.linalg.pinv(inner, rcond=_SINGULAR_TOLERANCE, hermitian=True)
+        inverse = np.linalg.pinv(inner, rcond=SINGULAR_TOLERANCE, hermitian=True)
         outer = cross[np.ix_(others, [*compared, -1])]
         explained = outer.T @ inverse @ outer
-        remainder = cross[compared, -1] - explained[:-1, -1]
+        products = cross[compared, -1] - explained[:-1, -1]
         variances = cross[compared, compared] - np.diag(explained)[:-1]
         is_usable = variances > _MIN_VARIANCE_SHARE * cross[compared, compared]
-        gains = np.where(is_usable, remainder**2 / np.where(is_usable, variances, 1.0), 0.0)
+        gains = np.where(is_usable, products**2 / np.where(is_usable, variances, 1.0), 0.0)
         current[index] = compared[int(np.argmax(gains))]
     return tuple(terms[index] for index in current)
 
 
 def _shift_threshold(dictionary: TermDictionary, term: Term) -> Iterator[Term]:
-    """Yield the term with its step or bend at thresholds near the present one."""
+    """Yield the term with its step or bend at other thresholds near the present threshold."""
     for position, factor in enumerate(term):
         if factor.shape not in ("bend", "step"):
             continue
@@ -274,11 +275,11 @@ def _shift_threshold(dictionary: TermDictionary, term: Term) -> Iterator[Term]:
             yield (*term[:position], moved_factor, *term[position + 1 :])
 
 
-def _other_curves(dictionary: TermDictionary, term: Term) -> Iterator[Factor]:
-    """Yield the curves, at few quantiles, of the covariates that are not in a term."""
-    owners = dictionary.owners_of(term)
+def _curves_of_others(dictionary: TermDictionary, term: Term) -> Iterator[Factor]:
+    """Yield the factors of the covariates that are not in a term."""
+    log_columns = dictionary.log_columns_of(term)
     for index in range(dictionary.covariate_count):
-        if dictionary.owners[index] not in owners:
+        if dictionary.log_columns[index] not in log_columns:
             column = dictionary.columns[:, index]
             yield Factor("line", index)
             if len(np.unique(column)) > 2:
@@ -288,57 +289,57 @@ def _other_curves(dictionary: TermDictionary, term: Term) -> Iterator[Factor]:
 def _select_forward(
     dictionary: TermDictionary,
     terms: tuple[Term, ...],
-    entered_count: int,
+    kept_count: int,
     target: Floats,
     rows: Indices,
     max_terms: int,
 ) -> tuple[Term, ...]:
-    """Keep the first ``entered_count`` terms, and add the best term while it explains enough.
+    """Keep the first ``kept_count`` terms, and add the best term while it explains enough.
 
-    ``cross`` has the cross products of all terms, less the parts that the chosen terms explain.
-    When a term enters, the part that it explains is subtracted.
+    ``cross`` has the cross products of all terms and the target. When a term is chosen, the part
+    that it explains is subtracted from all other cross products.
     """
     count = len(terms)
     if not count:
         return ()
     rows = sample_rows(rows, count, dictionary.seed)
     cross = cross_products(dictionary.columns, terms, target, rows)
-    is_free = np.diag(cross)[:count] > 0.0
+    is_open = np.diag(cross)[:count] > 0.0
     min_t_squared = 2.0 * math.log(count)
     min_variances = _MIN_VARIANCE_SHARE * np.diag(cross).copy()
     chosen: list[int] = []
 
-    def enter(index: int) -> None:
+    def choose(index: int) -> None:
         nonlocal cross
         column = cross[:, index].copy()
         cross -= np.outer(column, column / column[index])
-        is_free[index] = False
+        is_open[index] = False
         chosen.append(index)
 
-    for index in range(entered_count):
+    for index in range(kept_count):
         if cross[index, index] > min_variances[index]:
-            enter(index)
-    while len(chosen) < entered_count + max_terms:
+            choose(index)
+    while len(chosen) < kept_count + max_terms:
         variances = np.diag(cross)[:count]
-        is_usable = is_free & (variances > min_variances[:count])
+        is_usable = is_open & (variances > min_variances[:count])
         divisors = np.where(is_usable, variances, 1.0)
         gains = np.where(is_usable, cross[:count, count] ** 2 / divisors, 0.0)
         best = int(np.argmax(gains))
-        remainder = float(cross[count, count]) - float(gains[best])
+        residual_squares = float(cross[count, count]) - float(gains[best])
         degrees_of_freedom = len(rows) - len(chosen) - 2
-        required_gain = min_t_squared * max(remainder, 0.0)
+        required_gain = min_t_squared * max(residual_squares, 0.0)
         if gains[best] <= 0.0 or degrees_of_freedom < 1:
             break
         if degrees_of_freedom * gains[best] <= required_gain:
             break
-        enter(best)
-    return (*terms[:entered_count], *(terms[index] for index in chosen if index >= entered_count))
+        choose(best)
+    return (*terms[:kept_count], *(terms[index] for index in chosen if index >= kept_count))
 
 
 def cross_products(
     columns: Floats, terms: tuple[Term, ...], target: Floats, rows: Indices
 ) -> Floats:
-    """Return the sums of products of every two centred columns: the terms, and the target last."""
+    """Return the sums of products of every two centred columns: the terms, then the target."""
     count = len(terms)
     cross = np.zeros((count + 2, count + 2))
     for begin in range(0, len(rows), _BLOCK_ROWS):
@@ -370,6 +371,6 @@ def sample_rows(rows: Indices, term_count: int, seed: int) -> Indices:
 
 
 def term_budget(treated: Truths) -> int:
-    """Return the largest number of terms; the arm with fewer rows limits it."""
+    """Return the largest number of terms, which depends on the rows of the smaller arm."""
     fewest_rows = min(int(np.count_nonzero(treated)), int(np.count_nonzero(~treated)))
     return min(MAX_TERMS, fewest_rows // ROWS_PER_TERM)

@@ -39,11 +39,11 @@ _MULTIPLICATION_VERBS = {2: "double", 3: "triple", 4: "quadruple"}
 _INTEGER_TOLERANCE = 0.05
 """Largest distance from a whole number at which a factor is a verb, such as "doubles"."""
 MANY_DROPPED = 0.2
-"""Share of candidate rows without a match above which a warning is given."""
+"""Share of candidate rows without a match above which a warning counts these rows."""
 _TRUSTED_CLUSTERS = 2 * MIN_CLUSTERS
-"""Number of clusters of a version below which a warning is given."""
+"""Number of clusters of each version below which a warning doubts the interval."""
 _MAX_P_VALUE = 0.01
-"""P-value of Cochran's Q below which a warning is given."""
+"""Cochran's p-value below which the result warns that the effect changes over time."""
 
 
 def answer_sentences(
@@ -53,9 +53,9 @@ def answer_sentences(
     contributions: Sequence[Contribution] = (),
     hidden_bias: HiddenBias | None = None,
 ) -> str:
-    """Return the answer: the naive difference, the matched effect, why they differ, hidden factors.
+    """Return the answer: the naive difference, the matched effect, and why these two differ.
 
-    Without ``hidden_bias``, the answer has no sentence on a hidden factor.
+    With ``hidden_bias``, a sentence on a hidden factor follows.
     """
     sentences = [
         f"Without matching, {_source(question)} suggests that {effect_clause(naive, question)}.",
@@ -102,7 +102,7 @@ def effect_clause(effect: Effect, question: ObservationQuestion) -> str:
 
 
 def matched_clause(effect: Effect, question: ObservationQuestion) -> str:
-    """Return the effect with its interval, or the clause that no effect can be shown."""
+    """Return the clause with the effect and its interval, or that no effect can be shown."""
     interval = effect.interval
     if interval is None:
         return effect_clause(effect, question)
@@ -151,7 +151,7 @@ def hidden_factor_sentence(hidden_bias: HiddenBias, question: ObservationQuestio
     gamma = hidden_bias.gamma_to_change
     if gamma is None:
         return (
-            f"With each row used once, {hidden_bias.number} {hidden_bias.of} show no effect, even "
+            f"With each row used once, {hidden_bias.count} {hidden_bias.kind} show no effect, even "
             "without a hidden factor."
         )
     odds = f"the odds of {question.treatment} {question.candidate}"
@@ -201,7 +201,7 @@ def _contains(interval: Bounds, value: float) -> bool:
 
 
 def _percent(ratio: float) -> str:
-    """Return the distance of a ratio from 1 in percent, without a sign."""
+    """Return the distance of a ratio from 1 in percent, without a sign, to about two digits."""
     value = 100.0 * abs(ratio - 1.0)
     if value >= 9.95:
         return f"{value:.0f}"
@@ -285,19 +285,13 @@ def sample_warnings(
     question: Question,
     clustering: Clustering | None,
     method: str,
-    dropped: float,
-    without_neighbors: float,
+    dropped_share: float,
+    share_without_neighbors: float,
 ) -> Iterator[AnalysisWarning]:
-    """Yield the warnings about the columns, the clusters and the match, whatever the answer.
+    """Yield the warnings about the columns, the clusters and the match, also for a refusal.
 
-    Parameters
-    ----------
-    method
-        The method of matching that was used in the end.
-    dropped
-        Share of the candidate's rows without a match.
-    without_neighbors
-        Share of the matched rows without a neighbour of the same version.
+    ``method`` made the match with the best balance. ``share_without_neighbors`` is about the
+    matched rows, and about neighbours of the same version.
     """
     mediators = [
         name
@@ -325,19 +319,19 @@ def sample_warnings(
             f"and {clustering.with_baseline} with the baseline ({clustering.by})",
             f"collect more rows: an interval that can be trusted needs {_TRUSTED_CLUSTERS} of each",
         )
-    if clustering is None and without_neighbors > MANY_WITHOUT_NEIGHBORS:
+    if clustering is None and share_without_neighbors > MANY_WITHOUT_NEIGHBORS:
         yield AnalysisWarning(
             "few-neighbours",
-            f"{100.0 * without_neighbors:.0f} % of the matched rows have no comparable row of the "
-            "same version: one variance is used for all these rows, and the interval is too narrow "
-            "if the baseline is noisier",
+            f"{100.0 * share_without_neighbors:.0f} % of the matched rows have no comparable row "
+            "of the same version: one variance is used for all these rows, and the interval is too "
+            "narrow if the baseline is noisier",
             f"name fewer columns with {option('exact')}, or collect more rows",
         )
-    if dropped > MANY_DROPPED:
+    if dropped_share > MANY_DROPPED:
         yield AnalysisWarning(
             "dropped",
-            f"{100.0 * dropped:.0f} % of the candidate's rows are not in the answer: too few rows "
-            "of the baseline are comparable",
+            f"{100.0 * dropped_share:.0f} % of the candidate's rows are not in the answer: too few "
+            "rows of the baseline are comparable",
             "collect baseline rows like the rows that are left out, which the report describes",
         )
     if method != question.method:
@@ -349,11 +343,11 @@ def sample_warnings(
 
 
 def answer_warnings(
-    placebos: Sequence[Placebo], periods: int, p_value: float | None
+    placebos: Sequence[Placebo], period_count: int, p_value: float | None
 ) -> Iterator[AnalysisWarning]:
     """Yield the warnings about placebos with an effect, and about an effect that changes in time.
 
-    ``periods`` is the number of periods. ``p_value`` is Cochran's, for one common effect in all.
+    ``p_value`` is Cochran's, for the hypothesis that all periods have the same effect.
     """
     for placebo in placebos:
         if placebo.shows_effect:
@@ -366,6 +360,7 @@ def answer_warnings(
     if p_value is not None and p_value < _MAX_P_VALUE:
         yield AnalysisWarning(
             "effect-changes",
-            f"the effect changes over time: Cochran's p = {p_value:.2g} over {periods} periods",
+            "the effect changes over time: "
+            f"Cochran's p = {p_value:.2g} over {period_count} periods",
             "read the effect of each period instead of the overall effect",
         )

@@ -23,7 +23,7 @@ PERCENTILES = (50, 95, 99)
 _MAX_ERROR_LINES = 3
 """Number of the last lines of output in an error message."""
 PASSWORD_OPTION = "--password-file="
-"""Option of both clients; a file, because other users can read command lines and environments."""
+"""Option of both clients. Other users can read a command line, but not the file."""
 _MAX_PASSWORD_BYTES = 1024
 _PLAIN_PASSWORD = re.compile(r"[A-Za-z0-9_-]{1,512}")
 """Passwords that need no quotes in any configuration file."""
@@ -38,16 +38,16 @@ class LoadInterval(Struct, frozen=True):
 
 
 class Load(Struct, frozen=True):
-    """Results of the clients of a server; times in seconds.
+    """Results of the clients of a server.
 
-    At a fixed rate, a latency begins when the request is due. So it includes the time until a
-    client is free to send the request.
+    At a fixed rate, a latency begins when the request is due. So the latency includes the time
+    until a client is free to send the request.
     """
 
     throughput_per_s: float
     transactions: int
     errors: int
-    """Number of failed transactions, for instance after deadlocks."""
+    """Number of failed transactions, such as deadlocks."""
     latency_mean_s: float
     latency_max_s: float
     percentiles: dict[int, float]
@@ -62,8 +62,8 @@ def run_and_report(
 ) -> None:
     """Run a load generator to its end, and report its results through ``EQUIPOISE_METRICS``.
 
-    ``read`` parses the standard output of the program. The default environment is that of this
-    process. Raise `SystemExit` if the program cannot be started or fails, or if its output
+    ``read`` parses the standard output of the program. By default, the program has the environment
+    of this process. Raise `SystemExit` if the program cannot be started or fails, or if its output
     cannot be read.
     """
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -108,10 +108,7 @@ def _report(load: Load) -> None:
 
 
 def split_password_file(arguments: Sequence[str]) -> tuple[list[str], str | None]:
-    """Return the arguments without ``--password-file``, and the password, or ``None``.
-
-    Raise `SystemExit` if the file cannot be read, or does not contain a plain password.
-    """
+    """Return the arguments without ``--password-file``, and the password, or ``None``."""
     options = [argument for argument in arguments if argument.startswith(PASSWORD_OPTION)]
     other_arguments = [argument for argument in arguments if argument not in options]
     if not options:

@@ -33,10 +33,7 @@ _LATENCY, _SECOND = 2, 4
 
 
 def read(output: str, logs: Iterable[Path]) -> Load:
-    """Read the output and the logs of pgbench 14 or later.
-
-    Raise `ValueError` if the output has another format, or no transaction ended.
-    """
+    """Read the output and the logs of pgbench 14 or later; raise `ValueError` if unreadable."""
     transactions = [transaction for log in logs for transaction in _transactions(log)]
     latencies = sorted(latency for latency, _ in transactions)
     if not latencies:

@@ -4,7 +4,7 @@
 
     python -m equipoise_studies.load_generators.sysbench --threads=4 --time=10 … oltp_read_only run
 
-Percentiles come from sysbench's histogram, whose bars are 1.8 % wide. With
+Percentiles come from sysbench's histogram, so each is exact to 1.8 %, the width of a bucket. With
 ``--password-file=FILE`` sysbench gets a password through ``--config-file``.
 """
 
@@ -32,17 +32,14 @@ _MS = 1e-3
 _INTERVAL_LINE = re.compile(
     r"^\[ \d+s \] thds: \d+ tps: ([\d.]+) .* lat \(ms,99%\): ([\d.]+)", re.M
 )
-"""Line of an interval: transactions per second, and the 99th percentile in ms."""
+"""Line of a second: its transactions per second, and the 99th percentile in ms."""
 _BUCKET_LINE = re.compile(r"^\s*([\d.]+) \|\**\s+(\d+)$", re.M)
-"""Line of the histogram: a latency in ms, a bar, and the number of transactions."""
+"""Line of a bucket: its latency in ms, a bar of asterisks, and its number of transactions."""
 
 
 def read(output: str) -> Load:
-    """Read the output of sysbench 1.0.
-
-    Raise `ValueError` if the output has another format.
-    """
-    buckets = [(float(end) * _MS, int(count)) for end, count in _BUCKET_LINE.findall(output)]
+    """Read the output of sysbench 1.0; raise `ValueError` for another format."""
+    buckets = [(float(ms) * _MS, int(count)) for ms, count in _BUCKET_LINE.findall(output)]
     if not buckets:
         raise ValueError("there is no histogram; did no transaction end?")
     intervals = tuple(

@@ -2,7 +2,7 @@
 
 A probe is a small benchmark of one operation. A row is a probe with its options. In reading order:
 
-- ``rows.py``: a row, the metrics of the probes, and how much a campaign measures
+- ``rows.py``: a row, the metrics of the probes, and the numbers of batches and blocks
 - ``probes.py``: the program that contains the probes; its rows; which rows work on this host
 - ``plan.py``: the plan of a campaign, and its rules
 - ``report.py``: the answer, the tables and the charts

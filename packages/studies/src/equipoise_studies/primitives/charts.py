@@ -29,7 +29,7 @@ HOW_TO_READ = (
 )
 PLACEMENTS = {"none": "one side", "same_cpu": "same CPU", "across_cpus": "across CPUs"}
 """Placements with their names in the legend."""
-_LABEL = (
+_TICK_LABEL = (
     "datum.value >= 1000 ? format(datum.value / 1000, '~r') + ' ms' : "
     "datum.value >= 1 ? format(datum.value, '~r') + ' µs' : "
     "format(datum.value * 1000, '~r') + ' ns'"
@@ -58,7 +58,7 @@ def primitives(document: ResultDocument, metric: str) -> alt.LayerChart | None:
         # A long chart is read from its top, so the axis is there.
         orient="top",
         values=quantity.ticks() or alt.Undefined,
-        labelExpr=_LABEL if quantity.unit == "µs" else alt.Undefined,
+        labelExpr=_TICK_LABEL if quantity.unit == "µs" else alt.Undefined,
     )
     x = alt.X("value:Q", scale=quantity_scale(quantity), axis=axis)
     rows = _rows(document, values, quantity)
@@ -68,10 +68,7 @@ def primitives(document: ResultDocument, metric: str) -> alt.LayerChart | None:
     placement_names = [placements[index] for index in indices]
     color, shape = color_and_shape("placement", placement_names, indices, legend)
     tooltip = tooltips(
-        ("class:N",),
-        ("row:N",),
-        ("placement:N",),
-        ("value:Q", quantity.unit or metric, ".4~r"),
+        ("class:N",), ("row:N",), ("placement:N",), ("value:Q", quantity.unit or metric, ".4~r")
     )
     medians = [
         {"row": condition.name, "value": quantity.scaled(condition.metrics[metric].median)}
@@ -81,17 +78,12 @@ def primitives(document: ResultDocument, metric: str) -> alt.LayerChart | None:
     name = "Time of one operation" if metric == LATENCY else "Bytes in a second"
     unit = "" if quantity.unit == "µs" else f"{quantity.unit}, "
     scale = f"{unit}{'logarithmic' if quantity.logarithmic else 'linear'} scale"
+    dots = point(size=28, opacity=0.55)
+    tick = alt.MarkDef("tick", thickness=2, size=ROW_HEIGHT - 4, style="median-interval")
     return frame(
         [
-            layer(
-                rows, point(28, opacity=0.55), x=x, y=y, color=color, shape=shape, tooltip=tooltip
-            ),
-            layer(
-                medians,
-                alt.MarkDef("tick", thickness=2, size=ROW_HEIGHT - 4, style="median-interval"),
-                x=x,
-                y=y,
-            ),
+            layer(rows, dots, x=x, y=y, color=color, shape=shape, tooltip=tooltip),
+            layer(medians, tick, x=x, y=y),
         ],
         title=f"{name} ({scale})",
         description=f"{name}: {len(values)} primitives, a dot for each process, and the medians.",

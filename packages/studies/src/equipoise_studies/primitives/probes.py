@@ -26,8 +26,9 @@ from equipoise_studies.primitives.rows import (
 )
 
 _LIST_TIMEOUT_S = 30.0
+"""Maximum seconds of ``--list``."""
 _CHECK_TIMEOUT_S = 60.0
-"""Maximum seconds of ``--list``, and of one operation."""
+"""Maximum seconds of one operation with ``--check``."""
 
 
 class _ListedRow(Struct, frozen=True):
@@ -57,10 +58,7 @@ def probe_program() -> Path:
 
 
 def probe_rows(program: Path) -> tuple[ProbeRow, ...]:
-    """Return all rows of the probes, in the order of their tables.
-
-    Raise `UnusableInput` if the program does not list its probes.
-    """
+    """Return the rows of all probes, by table; raise `UnusableInput` if the program lists none."""
     try:
         output = subprocess.run(
             [program, "--list"], capture_output=True, check=True, timeout=_LIST_TIMEOUT_S
@@ -107,7 +105,7 @@ def conditions_of_rows(
 
 
 def why_unavailable(program: Path, row: ProbeRow) -> str | None:
-    """Run one operation of a row; return the reason if it fails on this host, or ``None``."""
+    """Run one operation of a row; return the reason if the operation fails here, or ``None``."""
     try:
         result = subprocess.run(
             [program, row.probe, *row.options, "--check"],
@@ -149,10 +147,7 @@ def _option_value(options: tuple[str, ...], name: str) -> str | None:
 
 
 def listed_probes() -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
-    """Return the headings and the rows of `equipoise list probes`.
-
-    Raise `UnusableInput` if the program is missing or does not list its probes.
-    """
+    """Return the headings and the rows of `equipoise list probes`."""
     program = probe_program()
     rows = []
     for row in probe_rows(program):

@@ -1,4 +1,4 @@
-"""Operating system primitives: the rows of ``equipoise os``, and how much a campaign measures."""
+"""Operating system primitives: the rows of ``equipoise os``, and the length of a campaign."""
 
 from __future__ import annotations
 
@@ -8,24 +8,21 @@ from equipoise.figures.values import LATENCY as LATENCY
 
 OS_STUDY = "os"
 """Name of the study of ``equipoise os``."""
-
 BANDWIDTH = "bandwidth_bytes_per_s"
 PRIMITIVE_METRICS = (LATENCY, BANDWIDTH)
 """Metrics of probes; each probe reports one of them."""
 
 CLASS, PROBE, PLACEMENT = "class", "probe", "placement"
 """Factors of a row's condition: its table, its probe, and the CPUs of its processes."""
-
 PROBE_PROGRAM = "equipoise-probe"
 """File name of the program that contains the probes."""
-
 MIN_BLOCKS = 6
 """Minimum number of processes for an exact 95 % interval of the median
 (docs/methods/distribution.md)."""
 TIMEOUT_S = 60.0
 """Maximum seconds of a process."""
 ALPHA, MIN_EFFECT = 0.05, 5.0
-"""Defaults of `equipoise os`; the effect in percent."""
+"""Defaults of `equipoise os`: false-discovery rate, and smallest effect in percent."""
 
 
 class ProbeRow(Struct, frozen=True):
@@ -44,7 +41,7 @@ class ProbeRow(Struct, frozen=True):
 
 
 class Effort(Struct, frozen=True):
-    """How much a campaign measures: its blocks, and the batches in each process of a probe."""
+    """The number of blocks of a campaign, and of batches in each process of a probe."""
 
     batches: int
     """Number of batches in one process."""

@@ -1,11 +1,11 @@
-"""Read a study's TOML file (docs/reference/study.md) as a `Study`.
+"""Read a study's TOML file as a `Study`. docs/reference/study.md explains every key.
 
-Each kind of table has a `TableSchema` with its keys and their types, which msgspec checks.
-docs/reference/study.md explains the keys. This module checks all further rules. Every message names
-the file, the line and the key.
+Each kind of table has a `TableSchema` with its keys and their types, which msgspec checks. The
+functions below check all further rules, and make the parts of the `Study`. Every message names the
+file, the line and the key.
 
-The life of a server is the time from its start to its end. A trial of a server is a whole life, or
-an interval in a longer life.
+A placeholder is a name in braces, such as ``{size}``, that a level or a path replaces. A trial of a
+server is its whole life from start to end, or an interval of a longer life.
 """
 
 from __future__ import annotations
@@ -61,15 +61,15 @@ _WHOLE_LIFE_METRICS = ("server_voluntary_switches", "server_involuntary_switches
 _SERVER_PLACEHOLDERS = ("folder", "port", "password_file")
 """Placeholders in the commands of a server and its client, in addition to the factors."""
 _RESERVED_NAMES = ("study", "python", "helpers", "build", "data", "folder", "port")
-"""Placeholders that have a meaning in every study, so that no factor can have these names."""
+"""Placeholders with a fixed meaning; no factor can have such a name."""
 _STUDY_NAME = re.compile(r"[A-Za-z0-9][\w .-]*")
 _FACTOR_NAME = re.compile(r"[A-Za-z_][\w-]*")
 _CPUS = re.compile(r"\d{1,4}(-\d{1,4})?(,\d{1,4}(-\d{1,4})?)*")
 _PLACEHOLDER = re.compile(r"(?<!\{)\{([A-Za-z_][\w-]*)\}(?!\})")
 
 Values = dict[str, Any]
-"""A table of TOML."""
-Texts = Annotated[str | list[str], Meta(description="a string or an array of strings")]
+"""The keys and values of a TOML table."""
+OneOrMoreStrings = Annotated[str | list[str], Meta(description="a string or an array of strings")]
 Command = Annotated[str | list[str], Meta(description="a command: a string or an array of strings")]
 Cpus = Annotated[int | str, Meta(description='CPUs, such as cpu = 0 or cpu = "0-1,4"')]
 Positive = Annotated[float, Meta(gt=0, description="a number above 0")]
@@ -99,7 +99,7 @@ class _Workload(TableSchema, frozen=True):
     command: Command | None = None
     server: Values | None = None
     folder: str | None = None
-    reports: Texts = []
+    reports: OneOrMoreStrings = []
     data: str | None = None
 
 
@@ -113,7 +113,7 @@ class _Server(TableSchema, frozen=True):
     stop: Command | None = None
     signal: str = "TERM"
     ready_s: Positive = 30.0
-    path: Texts = []
+    path: OneOrMoreStrings = []
     needs: Values = {}
     unprivileged: bool = False
     trial: ServerTrial = "life"
@@ -130,9 +130,9 @@ class _Factor(TableSchema, frozen=True):
 
 class _Level(TableSchema, frozen=True):
     env: Values = {}
-    preload: Texts = []
-    library_path: Texts = []
-    args: Texts = []
+    preload: OneOrMoreStrings = []
+    library_path: OneOrMoreStrings = []
+    args: OneOrMoreStrings = []
     command: Command | None = None
     server: Values | None = None
     client: Values = {}
@@ -141,19 +141,21 @@ class _Level(TableSchema, frozen=True):
     aslr: bool | None = None
     huge_pages: bool | None = None
     build: str | None = None
-    instructions: Texts = []
-    tuned_for: Texts = []
+    instructions: OneOrMoreStrings = []
+    tuned_for: OneOrMoreStrings = []
     package: str | None = None
     summary: str = ""
 
 
 class _Client(TableSchema, frozen=True):
-    args: Texts = []
+    args: OneOrMoreStrings = []
     cpu: Cpus | None = None
 
 
 class _Measure(TableSchema, frozen=True):
-    metrics: Texts = PRIMARY_METRIC
+    """Keys of ``[measure]``; `StudyMeasure` has their meanings."""
+
+    metrics: OneOrMoreStrings = PRIMARY_METRIC
     min_effect: NotNegative | None = None
     alpha: Alpha | None = None
     budget: Positive | None = None
@@ -175,11 +177,13 @@ class _Compare(TableSchema, frozen=True):
     factor: str | None = None
     baseline: str | None = None
     not_compared_at: Values = {}
+    """Levels of other factors at which conditions run but are not compared."""
 
 
 class _Quick(TableSchema, frozen=True):
     factors: Values = {}
     not_compared_at: Values = {}
+    """Further levels at which nothing is compared."""
     command: Command | None = None
     budget: Positive | None = None
     blocks: Count | None = None
@@ -232,7 +236,7 @@ def _workload(table: Table, folder: str) -> Workload:
             f"there is no folder {working_folder}",
             "create it; a relative path starts from the study's own folder",
         )
-    reports = table.texts("reports")
+    reports = table.strings("reports")
     for metric in reports:
         if not metric:
             raise table.error("reports", "the name of a metric is empty", "remove the empty name")
@@ -283,7 +287,7 @@ def _server_and_command(workload: Table) -> tuple[ServerWorkload | None, Strings
         stop=table.command("stop"),
         stop_signal=settings.signal,
         ready_s=settings.ready_s,
-        path=table.texts("path"),
+        path=table.strings("path"),
         needs=table.environment("needs"),
         unprivileged=settings.unprivileged,
         trial=settings.trial,
@@ -320,19 +324,19 @@ def _factor(factors: Table, name: str, folder: str) -> Factor:
     table = factors.table(name)
     settings_values = {key: table.values[key] for key in table.values if key in _FACTOR_KEYS}
     settings = Table(table.places, settings_values, table.path).read_as(_Factor)
-    names_of_tables = [key for key in table.values if key not in settings_values]
-    if settings.levels is not None and names_of_tables and settings.kind is None:
+    level_keys = [key for key in table.values if key not in settings_values]
+    if settings.levels is not None and level_keys and settings.kind is None:
         raise table.error(
-            names_of_tables[0],
+            level_keys[0],
             "a factor has levels = [...] or a table for each level, not both",
-            f"write each level as a table, such as [factors.{name}.{names_of_tables[0]}]",
+            f"write each level as a table, such as [factors.{name}.{level_keys[0]}]",
         )
-    levels_with_tables = tuple(_level(table.table(key), key, folder) for key in names_of_tables)
+    levels_with_tables = tuple(_level(table.table(key), key, folder) for key in level_keys)
     optional_levels: tuple[Level, ...] = ()
     if settings.kind is not None:
         table.require_one_of("kind", settings.kind, sorted(KINDS), "there is no kind")
         kind = KINDS[settings.kind]
-        optional_levels = kind.choices
+        optional_levels = kind.all_levels
         levels = (*_levels_of_kind(table, kind, levels_with_tables), *levels_with_tables)
     else:
         levels = levels_with_tables or tuple(map(Level, table.names("levels")))
@@ -345,19 +349,21 @@ def _factor(factors: Table, name: str, folder: str) -> Factor:
                 f"{level.name!r} is not a size",
                 'give numbers above 0, or role = "stratum" for other levels',
             )
-    has_plain_levels = settings.levels is not None and settings.kind is None
-    return Factor(name, levels, settings.role, has_plain_levels, optional_levels)
+    accepts_other_levels = settings.levels is not None and settings.kind is None
+    return Factor(name, levels, settings.role, accepts_other_levels, optional_levels)
 
 
 _FACTOR_KEYS = frozenset(_Factor.__struct_fields__)
+"""Keys of a factor's table that are not names of levels."""
 
 
 def _levels_of_kind(
     table: Table, kind: FactorKind, levels_with_tables: Sequence[Level]
 ) -> tuple[Level, ...]:
-    """Return the levels that a kind of libraries adds to a factor: the key ``levels`` names them.
+    """Return the levels of a kind of libraries that the key ``levels`` names.
 
-    Without this key, these are the kind's default levels; none if some levels have tables.
+    Without the key, return the default levels of the kind. But if some levels have tables, the
+    factor has only these levels, so return no level.
     """
     if "levels" not in table.values:
         return () if levels_with_tables else kind.default_levels
@@ -366,10 +372,10 @@ def _levels_of_kind(
         if level.name in level_names:
             problem = f"{level.name} is in levels and also has a table"
             raise table.error(level.name, problem, f"remove {level.name} from levels")
-    choices = {level.name: level for level in kind.choices}
+    level_by_name = {level.name: level for level in kind.all_levels}
     for name in level_names:
-        table.require_one_of("levels", name, [*choices], "there is no level")
-    return tuple(choices[name] for name in level_names)
+        table.require_one_of("levels", name, [*level_by_name], "there is no level")
+    return tuple(level_by_name[name] for name in level_names)
 
 
 def _level(table: Table, name: str, folder: str) -> Level:
@@ -377,7 +383,7 @@ def _level(table: Table, name: str, folder: str) -> Level:
     server, command = _server_and_command(table)
     client = table.table("client")
     client_cpus = client.read_as(_Client).cpu
-    preload = table.texts("preload")
+    preload = table.strings("preload")
     package = settings.package
     if package is None:
         package = next((PACKAGES[library] for library in preload if library in PACKAGES), None)
@@ -386,11 +392,11 @@ def _level(table: Table, name: str, folder: str) -> Level:
         environment=table.environment("env"),
         # The loader searches for a plain file name; a relative path starts from the study.
         preload=tuple(os.path.join(folder, file) if "/" in file else file for file in preload),
-        library_path=tuple(os.path.join(folder, path) for path in table.texts("library_path")),
-        arguments=table.texts("args"),
+        library_path=tuple(os.path.join(folder, path) for path in table.strings("library_path")),
+        arguments=table.strings("args"),
         command=command,
         server=server,
-        client_arguments=client.texts("args"),
+        client_arguments=client.strings("args"),
         client_cpus=_cpus(client, client_cpus),
         process=Process(
             None if settings.folder is None else os.path.join(folder, settings.folder),
@@ -399,8 +405,8 @@ def _level(table: Table, name: str, folder: str) -> Level:
             settings.huge_pages,
         ),
         build=settings.build,
-        instructions=table.texts("instructions"),
-        tuned_for=table.texts("tuned_for"),
+        instructions=table.strings("instructions"),
+        tuned_for=table.strings("tuned_for"),
         package=package,
         summary=settings.summary,
     )
@@ -454,7 +460,7 @@ def _measure(
     table: Table, workload: Workload, factors: tuple[Factor, ...], counters: Collection[str]
 ) -> StudyMeasure:
     settings = table.read_as(_Measure)
-    metrics = table.texts("metrics") if "metrics" in table.values else (PRIMARY_METRIC,)
+    metrics = table.strings("metrics") if "metrics" in table.values else (PRIMARY_METRIC,)
     if not metrics:
         raise table.error("metrics", "the list of metrics is empty", 'write metrics = ["wall_s"]')
     known_metrics = (*METRICS, *counters, *_server_metrics(workload, factors), *workload.reports)
@@ -533,7 +539,7 @@ def _quick_form(table: Table, factors: tuple[Factor, ...]) -> QuickForm:
 
 
 def _check_study(file: Table, study: Study) -> None:
-    """Refuse a study without a command, without conditions, or with two lengths of trials."""
+    """Refuse a study without a command, without conditions, or with two kinds of server trials."""
     has_commands = any(
         all(level.command is not None for level in factor.levels) for factor in study.factors
     )
@@ -541,7 +547,7 @@ def _check_study(file: Table, study: Study) -> None:
         raise file.table("workload").error(
             None, "command is missing", 'add one, such as command = ["sort", "words"]'
         )
-    # Whole lives and intervals of servers have different sources of variance.
+    # Whole lives and intervals have different sources of variance, so they cannot be compared.
     if len({server.trial for server in _servers(study.workload, study.factors)}) > 1:
         raise file.table("factors").error(
             None,
@@ -571,13 +577,13 @@ def _check_placeholders(file: Table, study: Study) -> None:
         known_placeholders.update(_SERVER_PLACEHOLDERS)
     for table, key, texts in _texts_with_placeholders(file, study):
         for name in (name for text in texts for name in _PLACEHOLDER.findall(text)):
-            if key in _PATHS and name in known_placeholders:
+            if key in _PATH_KEYS and name in known_placeholders:
                 raise table.error(
                     key,
                     f"a path cannot contain {{{name}}}",
                     "write the path out; a relative path starts from the study's own folder",
                 )
-            if key not in _PATHS and name not in known_placeholders:
+            if key not in _PATH_KEYS and name not in known_placeholders:
                 raise table.error(
                     key,
                     f"{{{name}}} is not a placeholder",
@@ -590,7 +596,7 @@ def _check_placeholders(file: Table, study: Study) -> None:
         )
 
 
-_PATHS = frozenset({"preload", "library_path", "folder"})
+_PATH_KEYS = frozenset({"preload", "library_path", "folder"})
 """Keys of a level whose values are paths."""
 
 

@@ -1,7 +1,8 @@
 """A TOML file whose errors name the file, the line and the key.
 
 tomllib reads the values, and `Table.read_as` checks them by msgspec. `key_lines` finds the line of
-every key for the messages.
+every key for the messages. A path has the keys that lead to a value from the top of the file, and
+the index of an element after the key of its array.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class TableSchema(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     """The keys of one table, with their types.
 
     The `msgspec.Meta` of a field is for error messages. Its ``description`` says which values are
-    valid. Its example says how to write a missing key.
+    valid, and its example shows how to write the key.
     """
 
 
@@ -98,7 +99,7 @@ class Table(Struct, frozen=True):
     def require_one_of(self, key: str, value: str, choices: Sequence[str], problem: str) -> None:
         """Refuse a value that is not one of the choices.
 
-        ``problem``, such as ``there is no kind``, begins the error; the value ends it.
+        The error is ``problem``, such as ``there is no kind``, and the value.
         """
         if value not in choices:
             raise self.error(key, f"{problem} {value!r}", one_of(value, choices))
@@ -118,7 +119,7 @@ class Table(Struct, frozen=True):
             for number, values in enumerate(self.values.get(key, ()))
         )
 
-    def texts(self, key: str) -> tuple[str, ...]:
+    def strings(self, key: str) -> tuple[str, ...]:
         """Return a string or an array of strings; empty if the key is missing."""
         value = self.values.get(key, ())
         return (value,) if isinstance(value, str) else tuple(value)
@@ -172,8 +173,8 @@ class Table(Struct, frozen=True):
         bounds, or a value of the wrong type.
         """
         value, description = self.values[key], _description(schema, key)
-        accepted = tuple(_alternatives(get_type_hints(schema)[key]))
-        for alternative in accepted:
+        accepted_types = tuple(_alternatives(get_type_hints(schema)[key]))
+        for alternative in accepted_types:
             if get_origin(alternative) is list and isinstance(value, list):
                 (element_type,) = get_args(alternative)
                 element = next(element for element in value if not _fits(element, element_type))
@@ -182,13 +183,14 @@ class Table(Struct, frozen=True):
             if get_origin(alternative) is Literal and isinstance(value, str):
                 hint = one_of(value, get_args(alternative))
                 return self.error(key, f"there is no {key} {value!r}", hint)
-        type_names = [_type_name_of(alternative) for alternative in accepted]
+        type_names = [_type_name_of(alternative) for alternative in accepted_types]
         value_type, whole, number = _type_name(value), _TYPE_NAMES["int"], _TYPE_NAMES["float"]
-        # A whole number is also a number.
+        # If the type is right, the value is out of bounds. A whole number is also a number.
         if value_type in type_names or (value_type == whole and number in type_names):
             return self.error(key, f"the value is {value}", f"give {description}")
-        expected = description or type_names[0]
-        return self.error(key, f"the value is {value_type}, not {expected}", f"give {expected}")
+        valid_values = description or type_names[0]
+        problem = f"the value is {value_type}, not {valid_values}"
+        return self.error(key, problem, f"give {valid_values}")
 
     def unknown(self, key: str, hint: str) -> UnusableInput:
         """Return the error for an unknown key or table."""
@@ -198,7 +200,7 @@ class Table(Struct, frozen=True):
 
 
 def read_toml(path: Path, name: str) -> Table:
-    """Read a whole file, which has ``name`` in errors.
+    """Read a whole file, which messages call ``name``.
 
     Raise `UnusableInput` if the file cannot be read, is not TOML, or has a value that no study can
     use.
@@ -235,7 +237,7 @@ def read_toml(path: Path, name: str) -> Table:
 
 
 def one_of(wrong_word: str, choices: Sequence[str]) -> str:
-    """Return a hint: the choice that is most similar to a wrong word, and all choices."""
+    """Return the hint to use one of the choices, with the choice most similar to a wrong word."""
     if len(choices) < 2:
         return f"use {choices[0]}" if choices else f"remove {wrong_word}"
     similar = get_close_matches(wrong_word, choices, 1)
@@ -364,7 +366,6 @@ class _KeyScanner:
         """Number of tables so far in each array of tables."""
 
     def scan(self) -> dict[Keys, int]:
-        """Return the line of each key, by its path."""
         table_path: Keys = ()
         while not self._skip_blank():
             if self._text[self._position] != "[":
@@ -372,12 +373,12 @@ class _KeyScanner:
                 continue
             bracket_count = 2 if self._text.startswith("[[", self._position) else 1
             self._position += bracket_count
-            table_path = self._within_arrays(self._scan_key())
+            table_path = self._with_array_indices(self._scan_key())
             if bracket_count == 2:
                 self._table_counts[table_path] += 1
                 table_path = (*table_path, self._table_counts[table_path] - 1)
             for length in range(1, len(table_path) + 1):
-                self._note(table_path[:length])
+                self._note_line(table_path[:length])
             self._position += bracket_count
         return self.lines
 
@@ -385,7 +386,7 @@ class _KeyScanner:
         start = self._position
         path = (*table_path, *self._scan_key())
         for length in range(len(table_path) + 1, len(path) + 1):
-            self._note(path[:length], start)
+            self._note_line(path[:length], start)
         self._position += 1
         self._scan_value(path)
 
@@ -394,13 +395,13 @@ class _KeyScanner:
         opening = self._text[self._position]
         if opening == "{":
             self._position += 1
-            while not self._ends_with("}"):
+            while not self._skip_closing("}"):
                 self._scan_pair(path)
         elif opening == "[":
             self._position += 1
             index = 0
-            while not self._ends_with("]"):
-                self._note((*path, index))
+            while not self._skip_closing("]"):
+                self._note_line((*path, index))
                 self._scan_value((*path, index))
                 index += 1
         else:
@@ -409,8 +410,8 @@ class _KeyScanner:
             )
             self._position = value.end() if value else len(self._text)
 
-    def _ends_with(self, bracket: str) -> bool:
-        """Skip blanks and a comma, and the bracket if it follows; return whether it followed."""
+    def _skip_closing(self, bracket: str) -> bool:
+        """Skip blanks, a comma and a closing bracket; return whether there was a bracket."""
         if self._skip_blank():
             return True
         if self._text[self._position] == ",":
@@ -431,7 +432,7 @@ class _KeyScanner:
             self._position += 1
         return tuple(parts)
 
-    def _within_arrays(self, dotted_key: Keys) -> Keys:
+    def _with_array_indices(self, dotted_key: Keys) -> Keys:
         """Return the path of a table, with an index after each array of tables."""
         path: Keys = ()
         for index, part in enumerate(dotted_key):
@@ -446,6 +447,6 @@ class _KeyScanner:
         self._position = blank.end() if blank else self._position
         return self._position >= len(self._text)
 
-    def _note(self, path: Keys, position: int | None = None) -> None:
+    def _note_line(self, path: Keys, position: int | None = None) -> None:
         end = self._position if position is None else position
         self.lines.setdefault(path, 1 + self._text.count("\n", 0, end))

@@ -1,7 +1,8 @@
 //! Points in blocks of sixteen for vector instructions.
 //!
-//! A candidate stretches the points: its weight for a column gives the factor of this column. A
-//! query is a point whose neighbours are searched.
+//! A candidate stretches the points: each column is multiplied by a factor from its weight. A query
+//! is a point whose neighbours are searched. A batch is sixteen blocks. The box of a block has the
+//! lowest and the highest value of its points in each column.
 
 use std::ops::Range;
 
@@ -21,14 +22,14 @@ const TERM_ROUNDING: f64 = 1.3e-7;
 pub struct Blocks {
     columns: usize,
     /// Coordinates, point after point, each padded with zeros.
-    standard: Vec<f64>,
+    standardised: Vec<f64>,
     /// Coordinates, block after block and column after column in a block; NaN after the last point.
     transposed: Vec<f64>,
     /// The largest absolute value of each column.
     largest: Vec<f64>,
-    /// Lowest value in each of `LANES` blocks: for one column, then for the next column.
+    /// Low ends of the boxes, batch after batch and column after column in a batch.
     low: Vec<f64>,
-    /// Highest value in each of `LANES` blocks: for one column, then for the next column.
+    /// High ends of the boxes, in the same order.
     high: Vec<f64>,
 }
 
@@ -38,9 +39,9 @@ pub struct StretchedPoints {
     pub axes: usize,
     /// Coordinates, block after block and axis after axis, scaled into the unit ball.
     pub blocks: Vec<f32>,
-    /// Lowest value in each of `LANES` blocks: for one axis, then for the next axis.
+    /// Low ends of the boxes, batch after batch and axis after axis in a batch.
     pub low: Vec<f32>,
-    /// Highest value in each of `LANES` blocks: for one axis, then for the next axis.
+    /// High ends of the boxes, in the same order.
     pub high: Vec<f32>,
 }
 
@@ -58,7 +59,7 @@ impl ColumnScale {
     /// Returns the squared distance of two standardised points in double precision.
     #[inline(always)]
     #[allow(clippy::inline_always)] // It is the inner loop, and gets its caller's instructions.
-    pub fn squared(&self, point: &[f64], other: &[f64]) -> f64 {
+    pub fn squared_distance(&self, point: &[f64], other: &[f64]) -> f64 {
         let mut sums = [0.0; PADDING];
         let groups = point.chunks_exact(PADDING).zip(other.chunks_exact(PADDING));
         for ((point, other), weights) in groups.zip(self.weights.chunks_exact(PADDING)) {
@@ -90,12 +91,12 @@ impl ColumnScale {
         }
     }
 
-    /// Returns the largest value that single precision can compute for this squared distance.
+    /// Returns the largest result of single precision for this squared distance, in the unit ball.
     #[inline]
     #[allow(clippy::cast_possible_truncation)] // The margin is larger than the rounding.
     pub fn reach(&self, squared: f64) -> f32 {
-        let raised = squared.sqrt() / self.radius * (1.0 + DISTANCE_ROUNDING) + DISTANCE_ROUNDING;
-        (raised * raised * (1.0 + TERM_ROUNDING * (self.factors.len() as f64 + 8.0))) as f32
+        let distance = squared.sqrt() / self.radius * (1.0 + DISTANCE_ROUNDING) + DISTANCE_ROUNDING;
+        (distance * distance * (1.0 + TERM_ROUNDING * (self.factors.len() as f64 + 8.0))) as f32
     }
 }
 
@@ -104,7 +105,7 @@ impl Blocks {
     pub fn new(points: &[f64], columns: usize) -> Self {
         let count = points.len() / columns;
         let stride = columns.next_multiple_of(PADDING);
-        let mut standard = vec![0.0; count * stride];
+        let mut standardised = vec![0.0; count * stride];
         let mut transposed = vec![f64::NAN; count.div_ceil(LANES) * LANES * columns];
         let mut largest = vec![0.0_f64; columns];
         let batches = count.div_ceil(LANES).div_ceil(LANES);
@@ -112,7 +113,7 @@ impl Blocks {
         let mut high = vec![f64::NEG_INFINITY; batches * columns * LANES];
         for (point, values) in points.chunks_exact(columns).enumerate() {
             let (block, lane) = (point / LANES, point % LANES);
-            standard[point * stride..point * stride + columns].copy_from_slice(values);
+            standardised[point * stride..point * stride + columns].copy_from_slice(values);
             for (column, &value) in values.iter().enumerate() {
                 transposed[(block * columns + column) * LANES + lane] = value;
                 largest[column] = largest[column].max(value.abs());
@@ -123,7 +124,7 @@ impl Blocks {
         }
         Self {
             columns,
-            standard,
+            standardised,
             transposed,
             largest,
             low,
@@ -156,7 +157,7 @@ impl Blocks {
     #[inline]
     pub fn point(&self, point: usize) -> &[f64] {
         let stride = self.columns.next_multiple_of(PADDING);
-        &self.standard[point * stride..(point + 1) * stride]
+        &self.standardised[point * stride..(point + 1) * stride]
     }
 }
 

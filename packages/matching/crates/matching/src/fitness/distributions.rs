@@ -1,51 +1,52 @@
 //! Compares the distributions of the covariates among matched treated units and matched controls.
 //!
 //! Every pair counts one row of each arm, whatever the weight of the pair. So both samples have the
-//! same size, and distances are whole numbers of rows.
+//! same size, and the distance of two distribution functions is a whole number of rows. The steps
+//! of a column are the changes of this distance from one rank of its values to the next.
 
 use crate::fitness::covariates::Covariates;
 use crate::fitness::kolmogorov::{EXACT_BELOW, asymptotic, exact};
 use crate::fitness::links::Link;
-use crate::fitness::options::Within;
+use crate::fitness::options::WithinColumn;
 use crate::random::Draws;
 
 /// How often each point is in a pair, and the resulting distributions of the covariates.
 #[derive(Default)]
 pub struct Distributions {
-    /// Number of times that each point is in a pair.
-    pub count: Vec<u64>,
+    /// Number of pairs with each point.
+    pub pair_count: Vec<u64>,
     /// Number of pairs, and so of the rows in each sample.
     pub pairs: u64,
-    /// For each rank, the number of treated rows minus controls with this value.
+    /// For each rank, the number of treated rows minus the number of controls.
     steps: Vec<i64>,
-    /// For each rank, the number of rows of both arms with this value.
+    /// For each rank, the number of rows of both arms.
     rows: Vec<u64>,
 }
 
 impl Distributions {
     pub fn start(&mut self, points: usize) {
-        self.count.clear();
-        self.count.resize(points, 0);
+        self.pair_count.clear();
+        self.pair_count.resize(points, 0);
         self.pairs = 0;
     }
 
     pub fn add(&mut self, links: &[Link]) {
         for link in links {
-            self.count[link.treated as usize] += link.count;
-            self.count[link.control as usize] += link.count;
+            self.pair_count[link.treated as usize] += link.count;
+            self.pair_count[link.control as usize] += link.count;
             self.pairs += link.count;
         }
     }
 
     /// Computes the steps of the distributions, after all links were added. Controls come first.
     pub fn compute_steps(&mut self, covariates: &Covariates, controls: usize) {
-        let counts = std::mem::take(&mut self.count);
+        let counts = std::mem::take(&mut self.pair_count);
         let point_steps = counts.iter().enumerate().map(|(point, &count)| {
             let count = count.cast_signed();
             if point < controls { -count } else { count }
         });
         self.set_steps(covariates, point_steps);
-        self.count = counts;
+        self.pair_count = counts;
     }
 
     /// Computes the steps from `point_steps`: the number of treated rows minus controls of each
@@ -68,7 +69,7 @@ impl Distributions {
         self.rows.clear();
         self.rows
             .resize(covariates.starts[covariates.ranked_columns.len()], 0);
-        for (point, &count) in self.count.iter().enumerate() {
+        for (point, &count) in self.pair_count.iter().enumerate() {
             if count == 0 {
                 continue;
             }
@@ -82,11 +83,11 @@ impl Distributions {
     pub fn largest_distances(&self, covariates: &Covariates, output: &mut Vec<u64>) {
         output.clear();
         for bounds in covariates.starts.windows(2) {
-            let mut height = 0_i64;
+            let mut distance = 0_i64;
             let mut largest = 0;
             for step in &self.steps[bounds[0]..bounds[1]] {
-                height += step;
-                largest = largest.max(height.unsigned_abs());
+                distance += step;
+                largest = largest.max(distance.unsigned_abs());
             }
             output.push(largest);
         }
@@ -121,24 +122,29 @@ impl Distributions {
     }
 
     /// Computes the mean, median or largest distance over the values of each ranked column.
-    pub fn distances(&mut self, covariates: &Covariates, within: Within, output: &mut Vec<f64>) {
+    pub fn distances(
+        &mut self,
+        covariates: &Covariates,
+        within: WithinColumn,
+        output: &mut Vec<f64>,
+    ) {
         self.count_rows(covariates);
         let pairs = self.pairs as f64;
         for bounds in covariates.starts.windows(2) {
-            let mut height = 0;
-            let mut heights = Vec::new();
+            let mut distance = 0;
+            let mut distances = Vec::new();
             for rank in bounds[0]..bounds[1] {
                 if self.rows[rank] > 0 {
-                    height += self.steps[rank];
-                    heights.push(height.unsigned_abs() as f64);
+                    distance += self.steps[rank];
+                    distances.push(distance.unsigned_abs() as f64);
                 }
             }
-            let rows = match within {
-                Within::Mean => heights.iter().sum::<f64>() / heights.len() as f64,
-                Within::Median => median(&mut heights),
-                Within::Largest => heights.iter().copied().fold(0.0, f64::max),
+            let column_distance = match within {
+                WithinColumn::Mean => distances.iter().sum::<f64>() / distances.len() as f64,
+                WithinColumn::Median => median(&mut distances),
+                WithinColumn::Largest => distances.iter().copied().fold(0.0, f64::max),
             };
-            output.push(rows / pairs);
+            output.push(column_distance / pairs);
         }
     }
 }
@@ -157,12 +163,9 @@ pub fn median(values: &mut [f64]) -> f64 {
 }
 
 /// Computes the bootstrap p-value of the Kolmogorov-Smirnov test of each ranked column (Abadie
-/// 2002, Journal of the American Statistical Association 97, 284-292). Both arms together are
-/// sampled `samples` times. The p-value is the share of samples whose distance is at least the
-/// observed distance.
-///
-/// All columns use the same drawn rows. The draws depend only on the seed and the number of the
-/// sample.
+/// 2002, Journal of the American Statistical Association 97, 284-292): the share of `samples` from
+/// both arms together whose distance is at least the observed distance. All columns use the same
+/// drawn rows, which depend only on the seed and the sample's number.
 pub fn bootstrap_p_values(
     observed: &Distributions,
     covariates: &Covariates,
@@ -173,7 +176,7 @@ pub fn bootstrap_p_values(
     // `ends` has the number of rows up to each point, to find the point of a drawn row.
     let mut rows = 0;
     let ends: Vec<u64> = observed
-        .count
+        .pair_count
         .iter()
         .map(|&count| {
             rows += count;
@@ -183,7 +186,7 @@ pub fn bootstrap_p_values(
     let size = usize::try_from(rows).expect("fewer rows than addresses");
     let mut distances = Vec::new();
     observed.largest_distances(covariates, &mut distances);
-    let mut reached = vec![0_usize; distances.len()];
+    let mut reached_counts = vec![0_usize; distances.len()];
     let mut largest = Vec::new();
     let mut point_steps = vec![0_i64; ends.len()];
     let mut resampled = Distributions::default();
@@ -197,10 +200,11 @@ pub fn bootstrap_p_values(
         }
         resampled.set_steps(covariates, point_steps.iter().copied());
         resampled.largest_distances(covariates, &mut largest);
-        for ((reached, largest), observed) in reached.iter_mut().zip(&largest).zip(&distances) {
-            *reached += usize::from(largest >= observed);
+        let pairs = largest.iter().zip(&distances);
+        for (count, (largest, observed)) in reached_counts.iter_mut().zip(pairs) {
+            *count += usize::from(largest >= observed);
         }
     }
-    let p_value = |&reached: &usize| reached as f64 / samples as f64;
-    output.extend(reached.iter().map(p_value));
+    let p_value = |&count: &usize| count as f64 / samples as f64;
+    output.extend(reached_counts.iter().map(p_value));
 }

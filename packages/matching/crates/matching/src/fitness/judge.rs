@@ -1,17 +1,17 @@
-//! Computes the criteria of a candidate from its links. The criteria are numbers for the balance
-//! after matching by the candidate.
+//! Computes the criteria of a candidate from its links: p-values of tests, or distances between
+//! distributions. A candidate without matches gets the worst criteria.
 
 use crate::fitness::covariates::Covariates;
 use crate::fitness::distributions::{Distributions, bootstrap_p_values, median};
 use crate::fitness::links::Link;
 use crate::fitness::moments::{Differences, welch};
-use crate::fitness::options::{Across, Loss, Measure, Options};
+use crate::fitness::options::{AcrossColumns, Loss, Measure, Options};
 
 /// Number that replaces a p-value that is NaN, as in R.
 const NAN_P_VALUE: f64 = 2.0;
-/// Value of every criterion if no unit is matched. It is negative if larger criteria are better.
+/// Every criterion without a matched unit; the negative number if larger criteria are better.
 const UNMATCHED_CRITERION: f64 = 9999.0;
-/// Largest relative distance from a whole number at which a sum of shares is rounded.
+/// Largest relative rounding error of a total weight that is a whole number.
 const WHOLE_NUMBER_TOLERANCE: f64 = 1e-9;
 
 /// Computes the criteria of one candidate after another; each thread has a `Judge` of its own.
@@ -30,6 +30,7 @@ pub struct Judge {
 }
 
 impl Judge {
+    /// Begins a candidate, before its links are added.
     pub fn start(&mut self, covariates: &Covariates, points: usize) {
         self.differences.start(covariates.stride);
         self.distributions.start(points);
@@ -68,12 +69,12 @@ impl Judge {
                 Measure::PValues(_) => -UNMATCHED_CRITERION,
                 Measure::Distance(_, _) => UNMATCHED_CRITERION,
             };
-            output.extend(std::iter::repeat_n(worst, options.criteria()));
+            output.extend(std::iter::repeat_n(worst, options.criterion_count()));
             return;
         }
-        let rounded = self.matched_weight.round();
-        if (self.matched_weight - rounded).abs() <= WHOLE_NUMBER_TOLERANCE * rounded {
-            self.matched_weight = rounded;
+        let whole_number = self.matched_weight.round();
+        if (self.matched_weight - whole_number).abs() <= WHOLE_NUMBER_TOLERANCE * whole_number {
+            self.matched_weight = whole_number;
         }
         if !covariates.ranked_columns.is_empty() {
             self.distributions.compute_steps(covariates, controls);
@@ -97,17 +98,17 @@ impl Judge {
                     .distances(covariates, within, &mut self.criteria);
                 let criteria = &mut self.criteria;
                 match across {
-                    Across::Mean => {
+                    AcrossColumns::Mean => {
                         let mean = criteria.iter().sum::<f64>() / criteria.len() as f64;
                         criteria.clear();
                         criteria.push(mean);
                     }
-                    Across::Median => {
+                    AcrossColumns::Median => {
                         let middle = median(criteria);
                         criteria.clear();
                         criteria.push(middle);
                     }
-                    Across::Descending => {
+                    AcrossColumns::Descending => {
                         criteria.sort_unstable_by(|left, right| right.total_cmp(left));
                     }
                 }
@@ -146,7 +147,7 @@ impl Judge {
                 self.distributions
                     .p_values(covariates, &mut self.ks_p_values);
             }
-            // A column without a test of the distribution has the p-value of the t-test twice.
+            // A column without a Kolmogorov-Smirnov test repeats the p-value of its t-test.
             self.criteria.extend_from_within(..);
             for (&column, &p_value) in covariates.ranked_columns.iter().zip(&self.ks_p_values) {
                 self.criteria[columns + column] = p_value;

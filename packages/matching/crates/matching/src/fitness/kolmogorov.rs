@@ -29,13 +29,13 @@ pub fn asymptotic(x: f64, as_in_r: bool) -> f64 {
             .sum();
         return 1.0 - (2.0 * PI).sqrt() / x * below;
     }
-    let last = if as_in_r { R_LAST_TERM } else { 0.0 };
+    let last_term = if as_in_r { R_LAST_TERM } else { 0.0 };
     let mut above = 0.0;
     let mut sign = 1.0;
     for k in 1_u32.. {
         let term = 2.0 * (-2.0 * (f64::from(k) * x).powi(2)).exp();
         above += sign * term;
-        if term <= last {
+        if term <= last_term {
             break;
         }
         sign = -sign;
@@ -43,23 +43,22 @@ pub fn asymptotic(x: f64, as_in_r: bool) -> f64 {
     above
 }
 
-/// Returns P(distance ≥ `reach` / (n m)) for n treated rows and m controls, given their ties.
-///
-/// A path is one order of all rows, with the distance |i m - j n| after i treated rows and j
-/// controls. The distance counts only where a group of equal values ends (Schröer and Trenkler
-/// 1995, Computational Statistics & Data Analysis 20, 185-202). `ends` has the number of rows up to
-/// the end of each group. Paths with a distance of `reach` or more are removed, and their
-/// probability is added to the p-value. So small p-values keep their digits.
+/// Returns the p-value of the distance `observed` / (n m) of n treated rows and m controls, given
+/// their ties. A path is one order of all rows, with the distance |i m - j n| after i treated rows
+/// and j controls. The distance counts only where a group of equal values ends (Schröer and
+/// Trenkler 1995, Computational Statistics & Data Analysis 20, 185-202). `ends` has the number of
+/// rows up to the end of each group. The p-value is the probability of the paths whose distance
+/// reaches `observed`. These paths are removed there, so that small p-values keep their digits.
 #[must_use]
-pub fn exact(reach: u64, treated: usize, controls: usize, ends: &[usize]) -> f64 {
-    if reach == 0 {
+pub fn exact(observed: u64, treated: usize, controls: usize, ends: &[usize]) -> f64 {
+    if observed == 0 {
         return 1.0;
     }
     let mut ends = ends.iter().copied().peekable();
     // Probability of the paths with i treated rows so far.
     let mut paths = vec![0.0; treated + 2];
     paths[0] = 1.0;
-    let mut reached = 0.0;
+    let mut p_value = 0.0;
     // `taken` is the number of rows of the paths so far.
     for taken in 1..=treated + controls {
         let remaining = (treated + controls - taken + 1) as f64;
@@ -85,12 +84,12 @@ pub fn exact(reach: u64, treated: usize, controls: usize, ends: &[usize]) -> f64
         if ends.peek() == Some(&taken) {
             ends.next();
             for (i, path) in paths.iter_mut().enumerate().take(high + 1).skip(low) {
-                if (i * controls).abs_diff((taken - i) * treated) as u64 >= reach {
-                    reached += *path;
+                if (i * controls).abs_diff((taken - i) * treated) as u64 >= observed {
+                    p_value += *path;
                     *path = 0.0;
                 }
             }
         }
     }
-    f64::min(reached, 1.0)
+    f64::min(p_value, 1.0)
 }

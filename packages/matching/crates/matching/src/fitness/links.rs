@@ -1,4 +1,4 @@
-//! Matches points under a candidate's weights, and reports the matches as links, in batches.
+//! Matches points by a candidate's weights, and reports the matches as links, in batches.
 
 use crate::fitness::blocks::{Blocks, ColumnScale, StretchedPoints};
 use crate::fitness::nearest::{NO_GUESS, Nearest, Search};
@@ -7,8 +7,8 @@ use crate::fitness::units::{Calipers, Units};
 use crate::instructions::Instructions;
 use crate::problem::{Problem, to_u32};
 
-/// Smallest number of links of a batch. Batches limit the memory even if many points tie.
-const BATCH_LINKS: usize = 1 << 20;
+/// Number of links after which a batch is reported, so that many ties need little memory.
+const MIN_BATCH_LINKS: usize = 1 << 20;
 
 /// All pairs between the rows of two points.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +29,7 @@ pub struct Linker {
     calipers: Calipers,
     /// Whether one neighbour has enough weight for every point.
     one_is_enough: bool,
-    /// A neighbour of each point under equal weights.
+    /// A neighbour of each point by equal weights of the columns.
     first_guess: Vec<u32>,
     instructions: Instructions,
 }
@@ -49,11 +49,11 @@ impl Linker {
         let arms = [false, true].map(|arm| {
             let points = units.arm(arm);
             Blocks::new(
-                &units.standard[points.start * units.columns..points.end * units.columns],
+                &units.standardised[points.start * units.columns..points.end * units.columns],
                 units.columns,
             )
         });
-        let lightest = units.weight.iter().copied().fold(f64::INFINITY, f64::min);
+        let lightest = units.weights.iter().copied().fold(f64::INFINITY, f64::min);
         let mut linker = Self {
             arms,
             calipers: Calipers::new(problem, units),
@@ -62,14 +62,14 @@ impl Linker {
             instructions,
         };
         let mut workspace = Workspace::default();
-        let equal = vec![1.0; units.columns];
-        linker.search(problem, units, &equal, &mut workspace, &mut |_| ());
+        let equal_weights = vec![1.0; units.columns];
+        linker.search(problem, units, &equal_weights, &mut workspace, &mut |_| ());
         linker.first_guess = workspace.nearest.guess;
         linker
     }
 
-    /// Reports all links of a candidate with these weights in batches, in a fixed order. If one
-    /// neighbour may be enough for every point, a faster search is tried first.
+    /// Reports all links of a candidate with these weights, in batches and in a fixed order.
+    /// `Nearest` is the faster search, but gives up if there are too many ties.
     pub fn search(
         &self,
         problem: &Problem,
@@ -123,7 +123,7 @@ impl Linker {
                 drops_incomplete,
                 &mut |point, neighbours| {
                     add_links(units, arm, point, neighbours, links);
-                    if links.len() >= BATCH_LINKS {
+                    if links.len() >= MIN_BATCH_LINKS {
                         report(links);
                         links.clear();
                     }
@@ -136,20 +136,20 @@ impl Linker {
 
 /// Adds the links of a point to its neighbours, which share the weight of the point.
 fn add_links(units: &Units, arm: bool, point: usize, neighbours: &[u32], links: &mut Vec<Link>) {
-    let own_count = u64::from(units.count[point]);
-    let own_weight = units.weight[point];
-    let mut total = 0.0;
-    let mut rows = 0;
+    let own_count = u64::from(units.row_count[point]);
+    let own_weight = units.weights[point];
+    let mut total_weight = 0.0;
+    let mut total_count = 0;
     for &other in neighbours {
-        total += units.weight[other as usize];
-        rows += u64::from(units.count[other as usize]);
+        total_weight += units.weights[other as usize];
+        total_count += u64::from(units.row_count[other as usize]);
     }
     for &other in neighbours {
-        let count = u64::from(units.count[other as usize]);
-        let share = if total > 0.0 {
-            units.weight[other as usize] / total
+        let count = u64::from(units.row_count[other as usize]);
+        let share = if total_weight > 0.0 {
+            units.weights[other as usize] / total_weight
         } else {
-            count as f64 / rows as f64
+            count as f64 / total_count as f64
         };
         let (treated, control) = if arm {
             (to_u32(point), other)

@@ -1,6 +1,10 @@
 //! Fitness of the candidates of a genetic search. A candidate has a weight for each covariate. The
 //! fitness of a candidate is the balance after matching by these weights.
 //!
+//! Rows with equal values are one point (`units`). The search finds the neighbours of each point
+//! (`links` and below). A link is all pairs between the rows of two points. A judge computes the
+//! criteria, one or more numbers for the balance, from the links (`judge` and below).
+//!
 //! `docs/methods/genetic-matching.md` has the formulae and the differences from R's `GenMatch`.
 
 mod blocks;
@@ -39,7 +43,7 @@ pub struct Fitness {
 }
 
 impl Fitness {
-    /// Prepares the units: finds equal rows, the ranks of the covariates, and first neighbours.
+    /// Finds equal rows, the ranks of the covariates, and a first guess of the neighbours.
     #[must_use]
     pub fn new(options: Options) -> Self {
         let units = Units::new(&options);
@@ -60,9 +64,8 @@ impl Fitness {
     }
 
     /// Returns the criteria of all candidates, one candidate after another; `None` if `progress`
-    /// stops the work. `progress` gets the numbers of finished and of all candidates.
-    ///
-    /// `candidates` has the weights of one candidate after another; each weight is 0 or more.
+    /// stops the work. `progress` gets the numbers of finished and of all candidates. `candidates`
+    /// has the weights of one candidate after another; each weight is 0 or more.
     #[must_use]
     pub fn evaluate(&self, candidates: &[f64], progress: &Progress<'_>) -> Option<Vec<f64>> {
         let columns = self.units.columns;
@@ -72,7 +75,7 @@ impl Fitness {
         let chunks = parallel_map(threads, total, chunk_size, progress, |range| {
             let mut workspace = Workspace::default();
             let mut judge = Judge::default();
-            let mut criteria = Vec::with_capacity(range.len() * self.options.criteria());
+            let mut criteria = Vec::with_capacity(range.len() * self.options.criterion_count());
             for weights in
                 candidates[range.start * columns..range.end * columns].chunks_exact(columns)
             {
@@ -120,7 +123,7 @@ impl Fitness {
         problem.replace && problem.ties && problem.restrictions.is_empty()
     }
 
-    /// Returns the weights that are used for distances: R adds a little if a weight is nearly 0.
+    /// Returns the weights of the distance. R adds a small number if a weight is nearly 0.
     fn effective_weights(&self, weights: &[f64]) -> Vec<f64> {
         let smallest = weights.iter().copied().fold(f64::INFINITY, f64::min);
         let as_in_r = self.options.problem.rules == Rules::AsInR;

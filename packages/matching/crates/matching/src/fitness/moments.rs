@@ -27,8 +27,8 @@ impl Differences {
         }
     }
 
-    /// Adds the pairs of some links, in two passes over the links. Batches are combined as in Chan,
-    /// Golub and `LeVeque` (1983, American Statistician 37).
+    /// Adds the pairs of a batch of links, in two passes. Batches are combined as in Chan, Golub
+    /// and `LeVeque` (1983, American Statistician 37).
     pub fn add(&mut self, covariates: &Covariates, links: &[Link], instructions: Instructions) {
         let weight: f64 = links.iter().map(|link| link.weight).sum();
         if weight <= 0.0 {
@@ -48,13 +48,13 @@ impl Differences {
         }
         let shift = &self.batch_mean;
         batch.sums(instructions, shift, true, &mut self.batch_squares);
-        let old_weight = self.weight;
+        let previous_weight = self.weight;
         self.weight += weight;
         for column in 0..stride {
             let delta = self.batch_mean[column] - self.mean[column];
-            self.squares[column] +=
-                self.batch_squares[column] + delta * delta * (old_weight * weight / self.weight);
-            self.mean[column] += if old_weight > 0.0 {
+            self.squares[column] += self.batch_squares[column]
+                + delta * delta * (previous_weight * weight / self.weight);
+            self.mean[column] += if previous_weight > 0.0 {
                 delta * (weight / self.weight)
             } else {
                 delta
@@ -63,7 +63,8 @@ impl Differences {
     }
 
     /// Computes the p-values of the paired tests. The divisor of the variance is the total weight
-    /// of the pairs. The degrees of freedom are `matched_weight` (this weight, rounded) minus 1.
+    /// of the pairs. The degrees of freedom are `matched_weight` minus 1: the same total weight,
+    /// without rounding errors.
     pub fn p_values(&self, columns: usize, matched_weight: f64, output: &mut Vec<f64>) {
         let student = Student::new(matched_weight - 1.0);
         for column in 0..columns {
@@ -137,28 +138,28 @@ impl Batch<'_> {
 }
 
 /// Computes the p-values of Welch's tests of the matched treated against the matched controls.
-///
-/// `weight` is the total weight of each point's pairs, and `matched` is the total weight of all
-/// pairs. The divisor of a variance is `matched` minus 1. If neither arm varies, different means
-/// have the p-value 0, or NaN with the rules of R.
+/// `point_weights` has the total weight of each point's pairs, and `matched_weight` is the total
+/// weight of all pairs. The divisor of a variance is `matched_weight` minus 1. If neither arm
+/// varies, different means have the p-value 0, or NaN with the rules of R.
 pub fn welch(
     covariates: &Covariates,
     controls: usize,
-    weight: &[f64],
-    matched: f64,
+    point_weights: &[f64],
+    matched_weight: f64,
     rules: Rules,
     output: &mut Vec<f64>,
 ) {
-    let points = weight.len();
+    let points = point_weights.len();
     for column in 0..covariates.columns {
-        let (mean_control, control) = moments_of(covariates, column, 0..controls, weight);
-        let (mean_treated, treated) = moments_of(covariates, column, controls..points, weight);
-        let [control, treated] =
-            [control, treated].map(|squares| squares / (matched - 1.0) / matched);
+        let moments = |points| moments_of(covariates, column, points, point_weights);
+        let (mean_control, control_squares) = moments(0..controls);
+        let (mean_treated, treated_squares) = moments(controls..points);
+        let [control, treated] = [control_squares, treated_squares]
+            .map(|squares| squares / (matched_weight - 1.0) / matched_weight);
         let variance = treated + control;
         let delta = mean_treated - mean_control;
         let degrees_of_freedom =
-            variance * variance * (matched - 1.0) / (treated * treated + control * control);
+            variance * variance * (matched_weight - 1.0) / (treated * treated + control * control);
         output.push(match (variance == 0.0, delta == 0.0) {
             (true, true) => 1.0,
             (true, false) if rules == Rules::Correct => 0.0,
@@ -172,13 +173,13 @@ fn moments_of(
     covariates: &Covariates,
     column: usize,
     points: std::ops::Range<usize>,
-    weight: &[f64],
+    point_weights: &[f64],
 ) -> (f64, f64) {
     let values = || {
         points
             .clone()
-            .filter(|&point| weight[point] > 0.0)
-            .map(|point| (weight[point], covariates.values_of(point)[column]))
+            .filter(|&point| point_weights[point] > 0.0)
+            .map(|point| (point_weights[point], covariates.values_of(point)[column]))
     };
     // Values are relative to one of them, so that a constant column has no rounding error.
     let origin = values().next().map_or(0.0, |(_, value)| value);

@@ -1,7 +1,8 @@
 //! Finds the nearest neighbours of all points together, if one neighbour is enough for every point.
 //!
-//! Each pair of points is examined once, even if both arms are matched. The reach of a point is the
-//! largest squared distance that a neighbour can have.
+//! Each pair of points is examined once, even if both arms are matched. The radius of a point is
+//! the squared distance to its nearest known neighbour. The reach is a little larger: the largest
+//! squared distance of a neighbour in single precision, with ties and rounding errors.
 
 use crate::fitness::blocks::{Blocks, ColumnScale, LANES, QUERIES, StretchedPoints};
 use crate::fitness::scan::{PairVisitor, scan};
@@ -13,7 +14,7 @@ use crate::problem::to_u32;
 const MIN_PAIR_LIMIT: usize = 1 << 20;
 /// Limit of the pairs for each point, if this allows more than `MIN_PAIR_LIMIT` pairs in total.
 const MAX_PAIRS_PER_POINT: usize = 16;
-/// Index in place of a neighbour that is not known.
+/// Index for an unknown neighbour.
 pub const NO_GUESS: u32 = u32::MAX;
 
 /// The nearest points, and the state of the search for them.
@@ -33,6 +34,7 @@ pub struct Nearest {
     block_reaches: Vec<[f32; LANES]>,
     /// Largest reach of each block of a batch, for a search both ways.
     batch_reaches: Vec<[f32; LANES]>,
+    /// Coordinates of the queries of one group.
     queries: Vec<f32>,
 }
 
@@ -58,10 +60,9 @@ impl Nearest {
     }
 
     /// Searches the neighbours of the points of `arm`, or with `BOTH_WAYS` of all points. Returns
-    /// false if there are more ties than the search can keep.
-    ///
-    /// The guesses give each point a first radius. Each group of queries is then compared with all
-    /// points of the other arm, and nearer points shrink the radii.
+    /// false if there are more ties than the search can keep. The guesses give each point a first
+    /// radius. Each group of queries is then compared with all points of the other arm, and nearer
+    /// points shrink the radii.
     pub fn search<const BOTH_WAYS: bool>(&mut self, search: &Search<'_>, arm: bool) -> bool {
         let units = search.units;
         let (query_points, target_points) = (units.arm(arm), units.arm(!arm));
@@ -81,7 +82,9 @@ impl Nearest {
             self.radii.push(if guess == NO_GUESS {
                 f64::INFINITY
             } else {
-                search.scale.squared(values(point), values(guess as usize))
+                search
+                    .scale
+                    .squared_distance(values(point), values(guess as usize))
             });
         }
         self.block_reaches.clear();
@@ -200,7 +203,8 @@ impl<const BOTH_WAYS: bool> PairVisitor for NearestVisitor<'_, BOTH_WAYS> {
         let target = self.target_start + point;
         let source_point = self.query_blocks.point(source - self.query_start);
         let target_point = self.target_blocks.point(point);
-        let squared = self.search.scale.squared(source_point, target_point);
+        let scale = self.search.scale;
+        let squared = scale.squared_distance(source_point, target_point);
         let tolerance = self.search.tolerance;
         let is_near_source = squared <= self.radii[source] + tolerance;
         let is_near_target = BOTH_WAYS && squared <= self.radii[target] + tolerance;

@@ -9,7 +9,7 @@ pub enum Measure {
     /// The p-values of t-tests and Kolmogorov-Smirnov tests; larger is better.
     PValues(Loss),
     /// Distances between the distribution functions of the two arms; smaller is better.
-    Distance(Within, Across),
+    Distance(WithinColumn, AcrossColumns),
 }
 
 /// How p-values become the criteria of a candidate.
@@ -25,7 +25,7 @@ pub enum Loss {
 
 /// How the distances at the values of a column become one distance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Within {
+pub enum WithinColumn {
     /// The mean distance.
     Mean,
     /// The median distance.
@@ -36,7 +36,7 @@ pub enum Within {
 
 /// How the distances of the columns become the criteria of a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Across {
+pub enum AcrossColumns {
     /// The mean distance.
     Mean,
     /// The median distance.
@@ -69,11 +69,11 @@ pub struct Options {
 impl Options {
     /// Returns the number of criteria of one candidate.
     #[must_use]
-    pub fn criteria(&self) -> usize {
+    pub fn criterion_count(&self) -> usize {
         let tests = self.columns * (1 + usize::from(self.kolmogorov_smirnov));
         match self.measure {
             Measure::PValues(Loss::Sorted | Loss::Unsorted) => tests,
-            Measure::Distance(_, Across::Descending) => self.columns,
+            Measure::Distance(_, AcrossColumns::Descending) => self.columns,
             Measure::PValues(Loss::Smallest) | Measure::Distance(_, _) => 1,
         }
     }

@@ -29,9 +29,8 @@ pub trait PairVisitor {
 }
 
 /// Passes every pair within the reach of the query to `visitor`. With `BOTH_WAYS`, also passes
-/// every pair within the reach of the point.
-///
-/// `queries` are `QUERIES` stretched points, one after another.
+/// every pair within the reach of the point. `queries` are `QUERIES` stretched points, one after
+/// another.
 pub fn scan<V: PairVisitor, const BOTH_WAYS: bool>(
     instructions: Instructions,
     points: &StretchedPoints,

@@ -1,4 +1,5 @@
-//! Finds the neighbours of points if a point may need several neighbours.
+//! Finds the neighbours of points if a point may need several neighbours: the nearest points with
+//! the needed weight, and the points that tie with the last of these.
 
 use crate::fitness::blocks::{Blocks, QUERIES};
 use crate::fitness::nearest::Search;
@@ -12,15 +13,15 @@ const WEIGHT_ROUNDING: f64 = 1e-10;
 #[derive(Default)]
 pub struct SeveralNearest {
     /// Neighbours of each query of a group.
-    neighbours: [SearchResult; QUERIES],
+    neighbours: [QueryNeighbours; QUERIES],
     queries: Vec<f32>,
     /// Indices of the neighbours of one query.
     points: Vec<u32>,
 }
 
 impl SeveralNearest {
-    /// Reports the neighbours of each point of `arm`: the nearest points with a total weight of
-    /// `needed_weight`, and their ties. `drops_incomplete` skips points with too few neighbours.
+    /// Reports the neighbours of each point of `arm`. With `drops_incomplete`, a point with too few
+    /// neighbours is skipped.
     pub fn search(
         &mut self,
         search: &Search<'_>,
@@ -72,7 +73,7 @@ struct SeveralVisitor<'a> {
     query_start: usize,
     target_start: usize,
     reach: [f32; QUERIES],
-    neighbours: &'a mut [SearchResult; QUERIES],
+    neighbours: &'a mut [QueryNeighbours; QUERIES],
 }
 
 impl PairVisitor for SeveralVisitor<'_> {
@@ -85,19 +86,20 @@ impl PairVisitor for SeveralVisitor<'_> {
         let target = self.target_start + point;
         let source_point = self.query_blocks.point(source - self.query_start);
         let target_point = self.target_blocks.point(point);
-        let squared = self.search.scale.squared(source_point, target_point);
+        let scale = self.search.scale;
+        let squared = scale.squared_distance(source_point, target_point);
         let neighbours = &mut self.neighbours[query];
         if squared > neighbours.reach() || !self.search.calipers.admit(source, target) {
             return;
         }
-        neighbours.add(squared, target, self.search.units.weight[target]);
+        neighbours.add(squared, target, self.search.units.weights[target]);
         self.reach[query] = self.search.scale.reach(neighbours.reach());
     }
 }
 
 /// The neighbours of one query that are known so far.
 #[derive(Default)]
-struct SearchResult {
+struct QueryNeighbours {
     /// Squared distance and index of each neighbour.
     points: Vec<(f64, u32)>,
     /// Squared distance and weight of the nearest points with the needed weight, ascending.
@@ -110,7 +112,7 @@ struct SearchResult {
     last_distance: f64,
 }
 
-impl SearchResult {
+impl QueryNeighbours {
     fn start(&mut self, needed_weight: f64, tolerance: f64) {
         self.points.clear();
         self.nearest.clear();

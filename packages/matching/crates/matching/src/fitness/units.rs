@@ -1,4 +1,4 @@
-//! The units as points. Equal rows are one point, which has the number of its rows.
+//! The units as points. A point stands for all rows of one arm that have equal values.
 
 use crate::embed::{Points, embed};
 use crate::fitness::blocks::LANES;
@@ -11,15 +11,15 @@ pub struct Units {
     /// Number of points that are controls.
     pub controls: usize,
     /// Number of rows of each point.
-    pub count: Vec<u32>,
+    pub row_count: Vec<u32>,
     /// Total weight of the rows of each point.
-    pub weight: Vec<f64>,
+    pub weights: Vec<f64>,
     /// First row of each point.
     pub first_row: Vec<u32>,
     /// Index of each row's point.
     pub point_of_row: Vec<u32>,
     /// Standardised covariates, point after point.
-    pub standard: Vec<f64>,
+    pub standardised: Vec<f64>,
     pub columns: usize,
 }
 
@@ -27,10 +27,10 @@ impl Units {
     /// Makes one point of all rows that agree in arm, covariates and covariates to balance.
     pub fn new(options: &Options) -> Self {
         let problem = &options.problem;
-        let points = standardised(problem);
+        let points = standardised_points(problem);
         let mut first_row = Vec::new();
-        let mut count = Vec::new();
-        let mut weight = Vec::new();
+        let mut row_count = Vec::new();
+        let mut weights = Vec::new();
         let mut point_of_row = vec![0; problem.rows()];
         let mut controls = 0;
         for arm in [false, true] {
@@ -41,23 +41,23 @@ impl Units {
                     point_of_row[member as usize] = to_u32(first_row.len());
                 }
                 first_row.push(group[0]);
-                count.push(to_u32(group.len()));
-                let weights = group.iter().map(|&row| problem.weight(row as usize));
-                weight.push(weights.sum());
+                row_count.push(to_u32(group.len()));
+                let row_weights = group.iter().map(|&row| problem.weight(row as usize));
+                weights.push(row_weights.sum());
             }
             if !arm {
                 controls = first_row.len();
             }
         }
         let values = first_row.iter().map(|&row| points.row(row as usize));
-        let standard = values.flatten().copied().collect();
+        let standardised = values.flatten().copied().collect();
         Self {
             controls,
-            count,
-            weight,
+            row_count,
+            weights,
             first_row,
             point_of_row,
-            standard,
+            standardised,
             columns: problem.columns,
         }
     }
@@ -76,7 +76,7 @@ impl Units {
     }
 }
 
-fn standardised(problem: &Problem) -> Points {
+fn standardised_points(problem: &Problem) -> Points {
     embed(&Problem {
         metric: Metric::InverseVariance,
         ..problem.clone()
@@ -136,8 +136,8 @@ impl Calipers {
     }
 }
 
-/// Orders groups of rows so that each block of `LANES` groups fits into a small box. The groups are
-/// halved again and again, each time along the column with the largest extent.
+/// Orders groups of rows so that each block of `LANES` groups fits into a small box. Divides the
+/// groups along the column with the largest extent, then does the same with both halves.
 fn order_by_nearness<'a>(groups: &mut [Vec<u32>], values_of: &impl Fn(u32) -> &'a [f64]) {
     if groups.len() <= LANES {
         return;

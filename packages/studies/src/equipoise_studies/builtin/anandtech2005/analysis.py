@@ -1,7 +1,7 @@
 """The article's tables with its four machines and this host, and the differences.
 
-A column is an operation, such as a fork. A placement says whether the two processes of an operation
-run on the same CPU.
+A column is an operation, such as a fork. The placement of an operation says whether its two
+processes run on the same CPU.
 """
 
 from __future__ import annotations
@@ -32,8 +32,7 @@ class Column(Struct, frozen=True):
 
     heading: str
     rows: tuple[str, ...]
-    """Rows of `equipoise os`, whose mean is compared. The text ``{placement}`` in a row's name is
-    replaced by a placement."""
+    """Rows of `equipoise os`; their mean is compared. A placement replaces ``{placement}``."""
     microseconds: tuple[float, float, float, float]
     """Published times of the four machines, in their order."""
 

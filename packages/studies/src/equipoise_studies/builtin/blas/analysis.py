@@ -32,7 +32,7 @@ def findings(data: StudyData) -> Findings:
         largest = max(sizes, key=float)
         at_largest, libraries = _at_size_without_huge_pages(data, largest), _default_libraries(data)
         ranking = Ranking(
-            at_largest, TIME, "task", factor="library", levels=libraries, plural="libraries"
+            at_largest, TIME, "task", factor="library", levels=libraries, noun="libraries"
         )
         _, order_paragraph = ranking.sentences()
         paragraphs.append(

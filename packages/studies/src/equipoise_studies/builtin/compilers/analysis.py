@@ -1,7 +1,7 @@
 """Compare compilers in one memory layout and over layouts; show the variance of layouts.
 
 A kernel is a small computation, such as ``nbody``. A program has all kernels, compiled in one way,
-such as ``gcc_O2``.
+such as ``gcc_O2``. An answer compares two programs on one kernel.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ class Answer(Struct, frozen=True):
     kernel: str
     one_layout: str
     """Ratio in the first layout, with its interval, as text."""
-    levels: Levels
+    log_ratio: Levels
     """Mean log ratio over layouts, with its intervals."""
 
     @property
     def verdict(self) -> str:
         """Verdict across layouts; empty without a difference."""
-        low, high = self.levels.across_ci
+        low, high = self.log_ratio.across_ci
         return "slower" if low > 0.0 else "faster" if high < 0.0 else ""
 
     def row(self) -> tuple[str, ...]:
@@ -53,10 +53,10 @@ class Answer(Struct, frozen=True):
             self.question,
             self.kernel,
             self.one_layout,
-            factor_text(math.exp(self.levels.mean)),
+            factor_text(math.exp(self.log_ratio.mean)),
             *(
                 " to ".join(factor_text(math.exp(bound)) for bound in interval)
-                for interval in (self.levels.within_ci, self.levels.across_ci)
+                for interval in (self.log_ratio.within_ci, self.log_ratio.across_ci)
             ),
             self.verdict or "no difference shown",
         )
@@ -117,19 +117,19 @@ def _answers(data: StudyData) -> Iterator[Answer]:
     programs = data.levels("program")
     for question, baseline, candidate in QUESTIONS:
         for kernel in data.levels("kernel") if {baseline, candidate} <= {*programs} else ():
-            by_level = over_layouts(data, kernel, candidate, baseline)
-            if by_level is not None:
+            log_ratio = over_layouts(data, kernel, candidate, baseline)
+            if log_ratio is not None:
                 first = {"kernel": kernel, "layout": data.levels("layout")[0]}
                 first_ratio = data.ratio(METRIC, "program", candidate, baseline, **first)
-                yield Answer(question, kernel, ratio_text(first_ratio, UNKNOWN), by_level)
+                yield Answer(question, kernel, ratio_text(first_ratio, UNKNOWN), log_ratio)
 
 
 def _layouts(data: StudyData) -> FindingTable:
     rows: list[tuple[str, ...]] = []
     for levels in data.combinations("program", "kernel"):
-        by_level = over_layouts(data, **levels)
-        if by_level is not None:
-            layout, trial = by_level.components
+        log_time = over_layouts(data, **levels)
+        if log_time is not None:
+            layout, trial = log_time.components
             rows.append(
                 (
                     *levels.values(),

@@ -35,7 +35,7 @@ _PER_TRANSACTION = {
     "server faults": ("server_minor_faults",),
     "server switches": ("server_voluntary_switches", "server_involuntary_switches"),
 }
-"""Metrics by the heading of a column. A cell is the sum of the metrics for one transaction."""
+"""Metrics by the heading of their column; a cell has their sum for one transaction."""
 Levels = dict[str, str]
 """Levels by factor."""
 
@@ -52,15 +52,15 @@ class Point(Struct, frozen=True):
 class Knee(Struct, frozen=True):
     """The number of clients that saturates a server: N* = X_max / X(1).
 
-    X(1) is the throughput with one client, and X_max the largest throughput. With more than N*
-    clients, most clients wait (asymptotic bounds: Lazowska, Zahorjan, Graham and Sevcik,
-    Quantitative System Performance, 1984, chapter 5).
+    X(1) is the throughput with one client, and X_max is the largest throughput. More clients than
+    N* mostly wait (asymptotic bounds: Lazowska, Zahorjan, Graham and Sevcik, Quantitative System
+    Performance, 1984, chapter 5).
     """
 
     clients: float
     interval: Interval
-    """Confidence sequence of the knee at 95 %; ``None`` for a bound that is not known yet. The
-    selection of the largest median is not taken into account."""
+    """Confidence sequence of the knee at 95 %, as if X_max had been chosen before the measurement.
+    ``None`` for a bound that is not known yet."""
     best_clients: int
     """Number of clients with the largest median."""
 
@@ -72,7 +72,7 @@ class Curve(Struct, frozen=True):
     points: tuple[Point, ...]
     """Points by the number of clients, at least one."""
     knee: Knee | None
-    """Knee; ``None`` if no point has one client, or if it is the only point."""
+    """Knee; ``None`` without a point for one client, or without further points."""
 
 
 def findings(data: StudyData) -> Findings:
@@ -88,7 +88,7 @@ def findings(data: StudyData) -> Findings:
             tables.append(_transaction_table(data, title, curves))
             paragraphs.extend(_knee_sentence(title, curves))
             answers.append(f"{title}: {_best_phrase(curves)}")
-        tables.extend(_open_tables(data, title, workload))
+        tables.extend(_fixed_rate_tables(data, title, workload))
     answer = f"{'; '.join(answers)}." if answers else ""
     return Findings(tuple(tables), tuple(paragraphs), answer)
 
@@ -215,11 +215,11 @@ def _per_transaction(data: StudyData, metrics: Sequence[str], levels: Levels) ->
     summands = [data.values(metric, **levels) for metric in metrics]
     if not len(transactions) or any(len(values) != len(transactions) for values in summands):
         return quantity_text(metrics[0], None)
-    typical = float(np.median(np.sum(summands, axis=0) / np.maximum(transactions, 1.0)))
-    return quantity_text(metrics[0], typical)
+    median = float(np.median(np.sum(summands, axis=0) / np.maximum(transactions, 1.0)))
+    return quantity_text(metrics[0], median)
 
 
-def _open_tables(data: StudyData, title: str, workload: Levels) -> Iterator[FindingTable]:
+def _fixed_rate_tables(data: StudyData, title: str, workload: Levels) -> Iterator[FindingTable]:
     rows: list[tuple[str, ...]] = []
     rates = data.medians(THROUGHPUT, "setting", **workload, load=OPEN)
     for setting, rate in rates.items():

@@ -59,7 +59,7 @@ def curve_chart(title: str, metric: str, curves: Sequence[Curve]) -> alt.LayerCh
     settings = [curve.levels["setting"] for curve in curves]
     color = condition_color(settings)
     clients = sorted({int(row["clients"]) for row in rows})
-    x = log_x("clients:Q", "clients (logarithmic scale)", 20, values=clients, format="d")
+    x = log_x("clients:Q", "clients (logarithmic scale)", padding=20, values=clients, format="d")
     name, is_throughput = metric_name(metric), metric == THROUGHPUT
     if is_throughput:
         scale, axis = alt.Scale(zero=True), alt.Axis(format="~s")

@@ -25,6 +25,4 @@ def figures(data: StudyData) -> Iterator[Figure]:
 
 def _ranking(data: StudyData) -> Ranking:
     levels = data.levels("package")
-    return Ranking(
-        data, metric="work_s", tasks="task", factor="package", levels=levels, plural="packages"
-    )
+    return Ranking(data, "work_s", "task", factor="package", levels=levels, noun="packages")

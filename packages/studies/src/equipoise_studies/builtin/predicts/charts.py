@@ -42,13 +42,13 @@ def throughput_chart(primitive: Primitive) -> alt.LayerChart:
         for point in primitive.points
     ]
     x_title = f"{primitive.name}, in {unit} (logarithmic scale)"
-    x = log_x("cost:Q", x_title, 30, format="~r", tickCount=6)
+    x = log_x("cost:Q", x_title, padding=30, format="~r", tickCount=6)
     y = alt.Y("throughput:Q", title="throughput, per s", axis=alt.Axis(format="~s"))
     tooltip = ["condition:N", "cost:Q", alt.Tooltip("throughput:Q", format=",.0f")]
     title = f"The server's throughput against {primitive.name}"
     return frame(
         [
-            layer(rows, point(80, color=color_of(0)), x=x, y=y, tooltip=tooltip),
+            layer(rows, point(size=80, color=color_of(0)), x=x, y=y, tooltip=tooltip),
             *point_labels(rows, x, y, "condition:N"),
         ],
         title=title,

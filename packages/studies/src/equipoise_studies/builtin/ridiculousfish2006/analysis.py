@@ -41,12 +41,12 @@ BUFFER = "35840"
 
 
 class Cost(Struct, frozen=True):
-    """A cost of a pair of malloc and free."""
+    """A cost of a malloc and its free."""
 
     metric: str
     name: str
     scale: Literal["log", "linear", "symlog"]
-    """Scale of its axis; ``symlog`` is a logarithmic scale with zero."""
+    """Scale of the chart's axis; ``symlog`` is a logarithmic scale with zero."""
 
 
 COSTS = (
@@ -85,9 +85,9 @@ def kernel_sizes(data: StudyData) -> dict[str, float | None]:
             for metric in ("searched_to_bytes", "kernel_from_bytes")
         )
         if searched_sizes:
-            is_found_by_most = 2 * len(found_sizes) > len(searched_sizes)
-            typical = float(np.median(found_sizes)) if is_found_by_most else None
-            by_allocator[allocator] = typical
+            most_trials_found_it = 2 * len(found_sizes) > len(searched_sizes)
+            median = float(np.median(found_sizes)) if most_trials_found_it else None
+            by_allocator[allocator] = median
     return by_allocator
 
 

@@ -62,7 +62,7 @@ def ratios_chart(rows: Rows) -> alt.LayerChart:
     return frame(
         [
             chart_of([{"value": 1.0}]).mark_rule(style="reference").encode(y=y),
-            bars(ours, _x(rows), y, _names(rows), 1.5),
+            bars(ours, _x(rows), y, _names(rows), width=1.5),
             *_layers(rows, y),
         ],
         title="Over the default allocator",
@@ -93,7 +93,7 @@ def _layers(rows: Rows, y: alt.Y) -> Iterator[alt.Chart]:
 
 def _x(rows: Rows) -> alt.X:
     sizes = sorted({row["rows"] for row in rows})
-    return log_x("rows:Q", "rows N (logarithmic scale)", 20, values=sizes, format=",")
+    return log_x("rows:Q", "rows N (logarithmic scale)", padding=20, values=sizes, format=",")
 
 
 def _names(rows: Rows) -> list[str]:

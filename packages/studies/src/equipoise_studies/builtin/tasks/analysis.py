@@ -1,6 +1,7 @@
 """Rank BLAS libraries and allocators on each task.
 
-A trial exchanges one of the two. A reversal is a pair whose order differs between two tasks.
+Each condition exchanges either the library or the allocator of one program. A reversal is a pair
+of levels whose order differs between two tasks.
 """
 
 from __future__ import annotations
@@ -39,9 +40,7 @@ def _rankings(data: StudyData) -> list[Ranking]:
         "allocators": [level for level in levels if level not in LIBRARIES],
     }
     return [
-        Ranking(
-            data, metric="work_s", tasks="task", factor=EXCHANGED, levels=group, plural=group_name
-        )
-        for group_name, group in groups.items()
+        Ranking(data, "work_s", "task", factor=EXCHANGED, levels=group, noun=noun)
+        for noun, group in groups.items()
         if len(group) > 1
     ]

@@ -43,7 +43,7 @@ def front_chart(work: str, points: Sequence[Point]) -> alt.LayerChart:
         for medians in points
     ]
     x_title = f"peak memory, in {peak_unit} (logarithmic scale)"
-    x = log_x("peak:Q", x_title, 30, format="~r", tickCount=6)
+    x = log_x("peak:Q", x_title, padding=30, format="~r", tickCount=6)
     y = alt.Y(
         "time:Q",
         title=f"time, in {time_unit} (logarithmic scale)",
@@ -58,7 +58,7 @@ def front_chart(work: str, points: Sequence[Point]) -> alt.LayerChart:
     return frame(
         [
             layer(front, step_line, x=x, y=y, order=alt.Order("peak:Q")),
-            layer(front, point(80, color=color_of(0)), x=x, y=y, tooltip=tooltip),
+            layer(front, point(size=80, color=color_of(0)), x=x, y=y, tooltip=tooltip),
             layer(beaten, hollow, x=x, y=y, tooltip=tooltip),
             *point_labels(rows, x, y, "threshold:N"),
         ],

@@ -17,9 +17,9 @@ from equipoise_studies.study_data import UNKNOWN, StudyData, findings_of, number
 TIME, STEPS, WALL = "search_s", "steps", "wall_s"
 """Metrics: seconds of the searches, visited entries or words, seconds of the whole process."""
 MIN_RUNS = 10
-"""Minimum number of runs of a program in the result."""
+"""Minimum number of runs of a program for a row or a chart."""
 TENTHS = 10
-"""Number of bars of a histogram."""
+"""Number of equal parts of a range of times, and of the quantiles."""
 WALK = {"program": "hashwalk", "algorithm": "linear"}
 LINEAR = {"program": "wordsearch", "algorithm": "linear"}
 BINARY = {"program": "wordsearch", "algorithm": "binary"}
@@ -84,7 +84,7 @@ def rank_correlation(steps: FloatArray, seconds: FloatArray) -> float | None:
 def shares_of_tenths(values: FloatArray) -> FloatArray:
     """Return the share of the values in each tenth of their range, shape (10,).
 
-    The range is from the 1st to the 99th percentile: a disturbed run cannot stretch it.
+    The range is from the 1st to the 99th percentile, so that a disturbed run cannot stretch it.
     """
     low, high = np.quantile(values, [0.01, 0.99])
     inside = values[(values >= low) & (values <= high)]

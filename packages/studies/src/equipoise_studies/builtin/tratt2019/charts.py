@@ -92,7 +92,7 @@ def by_steps(name: str, steps: FloatArray, values: FloatArray) -> alt.LayerChart
         {"steps": rounded(float(count)), "time": rounded(float(time / divisor))}
         for count, time in zip(steps[::stride], values[::stride], strict=True)
     ]
-    marks = point(12, opacity=0.5, color=color_of(0))
+    marks = point(size=12, opacity=0.5, color=color_of(0))
     x = alt.X("steps:Q", title="steps", axis=alt.Axis(format="~s"))
     y = alt.Y("time:Q", title=f"time of the searches, in {unit}")
     return frame(

@@ -1,7 +1,8 @@
 """Classify the warm-up of every runtime on every kernel.
 
-A kernel is a small program, such as ``nbody``. The class of a runtime on a kernel says how the
-times of successive iterations change: ``flat``, ``warm-up``, ``slowdown`` and others.
+A kernel is a small program, such as ``nbody``. Equipoise classifies how the times of successive
+iterations change: ``flat``, ``warm-up``, ``slowdown`` and others. In the result, the class is the
+``kind`` of a condition's iterations.
 """
 
 from __future__ import annotations
@@ -30,15 +31,15 @@ def findings(data: StudyData) -> Findings:
             "state; times: the first over the steady time.",
         ),
     )
-    by_class: dict[str, list[str]] = {}
+    pairs_by_class: dict[str, list[str]] = {}
     for runtime, kernel, class_name, *_ in table.rows:
-        by_class.setdefault(class_name, []).append(f"{runtime} on {kernel}")
-    counts = Counter({class_name: len(names) for class_name, names in by_class.items()})
+        pairs_by_class.setdefault(class_name, []).append(f"{runtime} on {kernel}")
+    counts = Counter({class_name: len(pairs) for class_name, pairs in pairs_by_class.items()})
     counts_text = ", ".join(f"{count} {class_name}" for class_name, count in counts.most_common())
     answer = f"{len(table.rows)} pairs of runtime and kernel: {counts_text}." if counts_text else ""
     return findings_of(
         (table,),
-        (f"{class_name}: {', '.join(names)}." for class_name, names in by_class.items()),
+        (f"{class_name}: {', '.join(pairs)}." for class_name, pairs in pairs_by_class.items()),
         answer,
     )
 
