@@ -171,9 +171,9 @@ def _everything(ledger: Ledger, identity: str) -> bytes:
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [
-        ({"host": HostReference("9" * 32, "bob")}, "the run was measured on another host than bob"),
-        ({"seed": 12345}, "the plan of the run differs from the plan of the order"),
-        ({"study": "another"}, "the plan of the run differs from the plan of the order"),
+        ({"host": HostReference("9" * 32, "bob")}, "bob sent a run that another host measured"),
+        ({"seed": 12345}, "bob measured another plan than the plan of this campaign"),
+        ({"study": "another"}, "bob measured another plan than the plan of this campaign"),
     ],
 )
 def test_unrequested_run_is_refused_in_the_line_of_its_host(

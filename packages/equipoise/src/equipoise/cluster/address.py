@@ -127,9 +127,9 @@ def resolve(host: str) -> tuple[str, ...]:
 
 
 def refuse_unprotected(address: SchedulerAddress, resolver: Resolver = resolve) -> None:
-    """Raise `UnusableInput` if an address is neither encrypted nor private, or is unknown.
+    """Raise `UnusableInput` if a scheduler is unknown, or is on a public network without TLS.
 
-    An address is private if all its numeric addresses are (see `is_private_address`).
+    A scheduler is private if all its numeric addresses are private (see `is_private_address`).
     """
     if address.is_encrypted:
         return

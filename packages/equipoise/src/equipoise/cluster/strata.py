@@ -3,7 +3,7 @@
 A stratum is a group of rows that is matched alone. A worker analyses one stratum at a time. The
 worker reads the rows of the stratum from the files of the log, which every worker must see. The
 answer of the worker is a `StratumOutcome`. If a worker is lost, the next free worker repeats the
-stratum. If several strata cannot be analysed, the error is about the first of them.
+stratum. If several strata cannot be analysed, the error is about the first such stratum.
 
 In this file, a worker is a Dask worker, and a cluster is a group of dependent rows.
 """
@@ -39,7 +39,7 @@ from equipoise_matching.observation.strata import (
 from equipoise_matching.tables.strata import StratumRows, UnusableFile, check_files, read_rows
 
 MAX_LOSSES = 3
-"""If this number of workers is lost with the same stratum, the command fails."""
+"""Number of workers lost with the same stratum at which the command fails."""
 POLL_INTERVAL_S = 1.0
 """Seconds between two checks for lost workers."""
 MAX_ANSWER_BYTES = 1 << 28
@@ -67,7 +67,7 @@ class StratumReply(Struct, frozen=True, forbid_unknown_fields=True):
 
     outcome: StratumOutcome | None = None
     worker_problem: Refusal | None = None
-    """Reason why this worker cannot analyse any stratum: a predicate after the worker's name."""
+    """Reason why this worker cannot analyse any stratum, such as "has Equipoise 1.0"."""
 
 
 @command_line_spelling()
@@ -253,9 +253,9 @@ class _StrataQueue:
         if self._first_problem is not None and self._first_problem[0] < index:
             return
         self._first_problem = (index, problem)
-        self._waiting_indices = [waiting for waiting in self._waiting_indices if waiting < index]
+        self._waiting_indices = [earlier for earlier in self._waiting_indices if earlier < index]
         heapq.heapify(self._waiting_indices)
-        late_workers = {worker for worker, (other, _) in self._tasks.items() if other > index}
+        late_workers = {worker for worker, (later, _) in self._tasks.items() if later > index}
         self._workers.forget(self._tasks.pop(worker)[1] for worker in late_workers)
 
     def _note_loss(self, index: int, reason: str) -> None:
