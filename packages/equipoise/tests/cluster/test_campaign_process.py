@@ -231,7 +231,7 @@ def test_only_the_trials_of_a_killed_laboratory_are_cleared_away(host: Path) -> 
     begun(order)
     trial = until(lambda: trial_of(order.fleet_identity))
     # Another campaign of this user begins: what lives is left alone.
-    assert clear_leftovers().cleared == ()
+    assert clear_leftovers().removed_folders == ()
     assert not has_ended(trial)
     launchers = psutil.Process(process_of(order.fleet_identity)).children()
     kill(order.fleet_identity)

@@ -10,6 +10,7 @@ If a host refuses a request, the answer is a `Refusal`, and `from_bytes` raises 
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable
 from typing import Annotated, Literal, TypeVar
 
@@ -197,7 +198,8 @@ def from_bytes(content: bytes, message_type: type[Message]) -> Message:
     except _DECODING_ERRORS as error:
         with contextlib.suppress(*_DECODING_ERRORS):
             raise msgspec.msgpack.decode(content, type=Refusal).to_error() from error
-        raise version_mismatch(f"a message of the cluster cannot be read: {error}") from error
+        name = os.uname().nodename
+        raise version_mismatch(f"{name} cannot read a message of the cluster: {error}") from error
 
 
 def version_mismatch(what: str) -> UnusableInput:

@@ -50,7 +50,7 @@ class TrialRunner(Struct):
     scratch: Path
     """Private folder for the workload's own metrics."""
     environment: Mapping[str, str]
-    """Environment of the caller. Each condition's own environment is added to it."""
+    """Environment of the caller, to which each condition's own environment is added."""
     covariates: CovariateReader
     servers: Servers | None = None
     on_wait: Callable[[], None] = lambda: None
@@ -72,16 +72,16 @@ class TrialRunner(Struct):
     def trials_at(self, draw: Draw, position: int) -> tuple[Callable[[], TrialReport], ...]:
         """Return functions that run the trials at one position of a block.
 
-        Most blocks have one function for each position. In a block with washouts there are two: the
-        washout, and then the counted trial. The caller stores each trial in the ledger before it
-        starts the next.
+        In most blocks, a position has one function. In a block with washouts, a position has two
+        functions: for the washout, and then for the trial. The caller stores each trial in the
+        ledger before it starts the next trial.
         """
-        condition, washout = draw.order[position], draw.washout
-        if washout is None:
-            return (lambda: self._run(draw, condition, position, washout=False),)
+        condition_index, washout_index = draw.order[position], draw.washout
+        if washout_index is None:
+            return (lambda: self._run(draw, condition_index, position, washout=False),)
         return (
-            lambda: self._run(draw, washout, 2 * position, washout=True),
-            lambda: self._run(draw, condition, 2 * position + 1, washout=False),
+            lambda: self._run(draw, washout_index, 2 * position, washout=True),
+            lambda: self._run(draw, condition_index, 2 * position + 1, washout=False),
         )
 
     def clean_up(self) -> None:
@@ -91,14 +91,16 @@ class TrialRunner(Struct):
             self._run_hook("cleanup", condition)
         self._set_up_conditions.clear()
 
-    def _run(self, draw: Draw, index: int, position: int, *, washout: bool) -> TrialReport:
-        """Run one trial of the condition with this index, with its hooks, server and covariates."""
-        condition = self.plan.conditions[index]
+    def _run(
+        self, draw: Draw, condition_index: int, position: int, *, washout: bool
+    ) -> TrialReport:
+        """Run one trial of a condition, with its hooks, its server and its covariates."""
+        condition = self.plan.conditions[condition_index]
         if self._uses_iteration_variable:
             number_prefix = "warmup-" if draw.phase == "warmup" else ""
             self._iteration_variable = {ITERATION_VARIABLE: f"{number_prefix}{draw.block - 1}"}
-        if index not in self._set_up_conditions:
-            self._set_up_conditions.add(index)
+        if condition_index not in self._set_up_conditions:
+            self._set_up_conditions.add(condition_index)
             self._run_hook("setup", condition)
         self._run_hook("prepare", condition)
         metrics_file = MetricsFile(self.scratch)
@@ -111,8 +113,10 @@ class TrialRunner(Struct):
             covariates = self.covariates.read_after(cpu=report.cpu, run_delay_s=report.run_delay_s)
         metrics = metrics_file.read()
         accounting = accounting_of(report)
-        if metrics.unreadable is not None:
-            accounting = with_missing_metrics(accounting, metrics.unreadable, self.plan, condition)
+        if metrics.unreadable_because is not None:
+            accounting = with_missing_metrics(
+                accounting, metrics.unreadable_because, self.plan, condition
+            )
         self._run_hook("conclude", condition)
         failure_kind, failure = failure_of(report, self.plan.measure.timeout_s)
         error_tail, samples = report.error_tail, metrics.samples
@@ -128,7 +132,7 @@ class TrialRunner(Struct):
             phase=draw.phase,
             block=draw.block,
             position=position,
-            condition=index,
+            condition=condition_index,
             started_at=started_at,
             accounting=accounting,
             exit=report.exit,
@@ -139,7 +143,7 @@ class TrialRunner(Struct):
             covariates=covariates,
             samples=samples,
         )
-        return TrialReport(trial, report.left_behind, metrics.unreadable or metrics.problem)
+        return TrialReport(trial, report.left_behind, metrics.unreadable_because or metrics.problem)
 
     def _running_server(
         self, condition: Condition, padding_bytes: int

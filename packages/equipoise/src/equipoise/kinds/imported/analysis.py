@@ -45,6 +45,7 @@ def imported_result(plan: Plan, blocks: Blocks) -> ImportedResult:
     assert isinstance(source, ImportSource)
     metric = plan.judgement.primary_metric
     cost_of = cost_function(metric)
+    # By condition and block.
     costs: dict[int, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     for trial in itertools.chain.from_iterable(blocks.values()):
         cost = cost_of(trial)
@@ -96,7 +97,7 @@ def _sample_comparison(
     """Compare two conditions, within blocks if possible; ``costs`` are by condition and block."""
     baseline, candidate = (costs.get(condition, {}) for condition in contrast.pair)
     baseline_name, candidate_name = plan.names_of(contrast)
-    metric, level = plan.judgement.primary_metric, plan.judgement.alpha
+    metric, alpha = plan.judgement.primary_metric, plan.judgement.alpha
     is_paired = source.order == IN_BLOCKS
     if is_paired:
         paired_blocks = [
@@ -112,7 +113,7 @@ def _sample_comparison(
         np.fromiter(itertools.chain.from_iterable(costs_by_block.values()), np.float64)
         for costs_by_block in (baseline, candidate)
     )
-    estimate = sample_ratio(baseline_costs, candidate_costs, paired=is_paired, level=level)
+    estimate = sample_ratio(baseline_costs, candidate_costs, paired=is_paired, level=alpha)
     return SampleComparison(
         baseline=baseline_name,
         candidate=candidate_name,
@@ -122,7 +123,7 @@ def _sample_comparison(
         ratio=estimate.ratio,
         ratio_ci=estimate.ratio_ci,
         unknown=estimate.unknown,
-        level=level,
+        level=alpha,
         baseline_trials=len(baseline_costs),
         candidate_trials=len(candidate_costs),
         scope=_scope(len(baseline_costs), len(candidate_costs), paired=is_paired),

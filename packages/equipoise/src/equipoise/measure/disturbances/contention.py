@@ -1,8 +1,8 @@
 """Check for other work on the processors, full memory, and a full disk.
 
-`begin_watch` and `busy_host` run cheap checks before and after a campaign: two readings of /proc
-take milliseconds. Our own work is not a disturbance. It includes the work of our children that
-ended before the second reading: the launcher and all trials.
+A share is CPU time as a fraction of the time of one CPU. `begin_watch` and `busy_host` run cheap
+checks before and after a campaign: two readings of /proc take milliseconds. The work of Equipoise,
+its launcher and its trials is not a disturbance.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ MIN_NAMED_SHARE = 0.05
 MIN_UNNAMED_SHARE = 0.10
 """Unnamed processes are reported if they use at least this share of one CPU together."""
 MIN_UNSEEN_SHARE = 0.25
-"""Invisible processes are reported from this share of one CPU on. Smaller shares may be errors of
-the clock ticks."""
+"""Unseen processes are reported if they use at least this share of one CPU together. Smaller shares
+may be errors of the clock ticks."""
 MAX_NAMED_PROCESSES = 5
 MIN_LOAD_PER_CPU = 0.5
 """Load per CPU from which on trials often share a CPU, a cache or a frequency limit."""
@@ -45,8 +45,9 @@ MIN_STEAL_NOW, MIN_STEAL_SINCE_BOOT = 0.03, 0.02
 MIN_FREE_MEMORY_SHARE = 0.10
 """Free share of memory below which memory is nearly full."""
 MIN_FREE_BYTES, AMPLE_FREE_BYTES = 256 << 20, 1 << 30
-"""A disk with fewer free bytes than the first number is nearly full; with the second, never."""
+"""A disk with free bytes below the first number is nearly full; above the second, it is not."""
 MIN_FREE_DISK_SHARE = 0.05
+"""Free share below which a disk between these two numbers is nearly full."""
 MIN_FREE_FILES = 1000
 """Number of further files below which a disk is reported."""
 
@@ -237,15 +238,15 @@ class HostWatch(Struct, frozen=True):
     """State of a host at the start of a campaign."""
 
     host: Host
-    first: Moment
+    first_moment: Moment
     children_s: float
-    """CPU seconds of our children that had ended before the campaign."""
+    """CPU seconds of the children of Equipoise that ended before the campaign."""
     disturbances: tuple[str, ...]
     """Sentences about disturbances before the campaign."""
 
 
 def children_seconds() -> float:
-    """Return the CPU seconds of our ended children, and of the children of these."""
+    """Return the CPU seconds of our ended children and of all their ended descendants."""
     cpu_times = os.times()
     return cpu_times.children_user + cpu_times.children_system
 
@@ -271,7 +272,7 @@ def busy_host(
     """
     clauses = [f"before the campaign {disturbance}" for disturbance in watch.disturbances]
     try:
-        state = _state(watch.host, watch.first, read_moment(watch.host, clock))
+        state = _state(watch.host, watch.first_moment, read_moment(watch.host, clock))
         if state.activity.seconds >= WATCH_S:
             work = _work_of_others(state.activity, children_s() - watch.children_s)
             disturbances = (*work, *_present_disturbances(_CHECKS_AFTER, state))

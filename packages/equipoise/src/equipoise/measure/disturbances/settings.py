@@ -1,4 +1,4 @@
-"""Check settings that change how a program runs, and the clock, counters and covariates."""
+"""Check the settings of a host, its clock, its performance counters, and its covariates."""
 
 from __future__ import annotations
 

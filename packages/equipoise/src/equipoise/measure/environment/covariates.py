@@ -1,7 +1,8 @@
 """Read covariates: values of the host that are observed around each trial, not set.
 
-Files are opened once and read repeatedly by pread. Slow reading would disturb the measurement. So a
-source of covariates that is slow on this host is left out, with the reason (rule 4).
+A source of covariates is, for example, a file of /proc. Files are opened once and read repeatedly
+by pread. Slow reading would disturb the measurement. So a source that is slow on this host is left
+out, with the reason (rule 4).
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing
-from typing import Literal, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 from msgspec import Struct
 
@@ -25,7 +26,7 @@ CountedReading = Literal["before", "after", "difference"]
 MAX_READING_S = 200e-6
 """Maximum time for both readings of one source, before and after a trial together."""
 _TIMED_READINGS = 5
-"""Number of timed readings of a source. Only the quickest counts: others may be interrupted."""
+"""Number of timed readings of a source. The quickest counts, as others may be interrupted."""
 
 _TOO_SHORT_REASON = "the previous trial was too short for the clock of this source"
 
@@ -148,15 +149,15 @@ def _quick_source(
         except Unknown:
             # Without a list of CPUs, no source that needs a CPU was opened.
             cpu = None
-        costs_s = []
+        durations_s = []
         for _ in range(_TIMED_READINGS):
             start_s = clock()
             source.read_before(now())
             source.read_after(cpu)
-            costs_s.append(clock() - start_s)
-        if min(costs_s) > max_s:
+            durations_s.append(clock() - start_s)
+        if min(durations_s) > max_s:
             raise Unknown(
-                f"reading it takes {1e3 * min(costs_s):.2g} ms here: too long for each trial"
+                f"reading it takes {1e3 * min(durations_s):.2g} ms here: too long for each trial"
             )
         stack.pop_all()
     return source
@@ -208,7 +209,7 @@ class Source(Struct):
     divisor: float = 1.0
     """Number by which a difference is divided."""
     difference_count: int = 1
-    """Number of values whose difference is reported."""
+    """Number of the first values of a reading whose differences are reported."""
     between_trials: BetweenReadings | None = None
     """Function of the readings before two consecutive trials; its values are reported, too."""
     remember_cpu: Callable[[int | None], None] = lambda cpu: None
@@ -239,7 +240,7 @@ class Source(Struct):
         reading_after = self.read(cpu)
         if self.counted_reading == "after":
             return reading_after
-        # Only ``between_trials`` uses the further values of a reading.
+        # Only ``between_trials`` uses the other values of a reading.
         pairs = zip(self.reading_before[: self.difference_count], reading_after, strict=False)
         differences = ((after - before) / self.divisor for before, after in pairs)
         return (*differences, *self.values_between)
@@ -285,21 +286,30 @@ def _parse_pressure_us(content: bytes) -> tuple[int]:
 _TOTAL = b"total="
 _US_PER_S = 1e6
 _USER, _NICE, _SYSTEM, _IDLE, _IOWAIT, _IRQ, _SOFTIRQ, _STEAL = range(1, 9)
+"""Indices of the fields in the first line of /proc/stat."""
 
 
-def parse_cpu_ticks(content: bytes) -> tuple[int, int, int]:
-    """Return the stolen, busy and all ticks of /proc/stat; raise `ValueError` or `IndexError`."""
+class CpuTicks(NamedTuple):
+    """Ticks of all processors since the boot."""
+
+    stolen: int
+    busy: int
+    total: int
+
+
+def parse_cpu_ticks(content: bytes) -> CpuTicks:
+    """Return the ticks of /proc/stat; raise `ValueError` or `IndexError` for another content."""
     fields = content.partition(b"\n")[0].split()
     busy_ticks = sum(int(fields[field]) for field in (_USER, _NICE, _SYSTEM, _IRQ, _SOFTIRQ))
     stolen_ticks = int(fields[_STEAL])
     idle_ticks = int(fields[_IDLE]) + int(fields[_IOWAIT])
-    return stolen_ticks, busy_ticks, busy_ticks + stolen_ticks + idle_ticks
+    return CpuTicks(stolen_ticks, busy_ticks, busy_ticks + stolen_ticks + idle_ticks)
 
 
 def _stolen_fraction(
     earlier: tuple[float, ...], later: tuple[float, ...], _: float
 ) -> tuple[float | None]:
-    # The readings are those of `parse_cpu_ticks`.
+    # Both readings are `CpuTicks`.
     earlier_stolen, _busy, earlier_ticks = earlier
     later_stolen, _busy, later_ticks = later
     ticks = later_ticks - earlier_ticks

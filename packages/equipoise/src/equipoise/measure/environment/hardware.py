@@ -104,7 +104,7 @@ def hypervisor(host: Host) -> str:
     try:
         sources = available_clock_sources(host)
     except Unknown:
-        # The clock sources name the hypervisor.
+        # Without clock sources, the name of the hypervisor is unknown.
         sources = []
     names = (_HYPERVISOR_CLOCKS[source] for source in sources if source in _HYPERVISOR_CLOCKS)
     return next(names, "unnamed")
@@ -119,6 +119,7 @@ def _distinct_cpu_values(host: Host, name: str) -> list[str]:
 
 
 def _cores(host: Host) -> list[tuple[int, int]]:
+    """Return the numbers of the package (socket) and of the core of each CPU."""
     folders = [f"{CPUS}/cpu{cpu}/topology" for cpu in online_cpus(host)]
     return [
         (host.number(f"{folder}/physical_package_id"), host.number(f"{folder}/core_id"))
