@@ -64,9 +64,9 @@ def test_malformed_or_deeply_nested_message_is_refused(content: bytes) -> None:
 
 
 def test_a_request_of_another_version_is_refused(host: Path) -> None:
-    with pytest.raises(UnusableInput, match="cannot be read"):
+    with pytest.raises(UnusableInput, match="cannot read a message"):
         from_bytes(tasks.begin(to_bytes(FileInventory(()))), Status)
-    with pytest.raises(UnusableInput, match="cannot be read"):
+    with pytest.raises(UnusableInput, match="cannot read a message"):
         from_bytes(tasks.examine(b"no message"), FileInventory)
 
 

@@ -38,7 +38,6 @@ _PRIVATE_NETWORKS = tuple(
     )
 )
 """Loopback, private (RFC 1918, RFC 4193) and link-local (RFC 3927, RFC 4291) networks."""
-
 Resolver = Callable[[str], Iterable[str]]
 """Function that returns the numeric addresses of a host."""
 

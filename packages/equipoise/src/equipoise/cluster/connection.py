@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 CONNECT_TIMEOUT_S = 5.0
 """Seconds in which a scheduler must answer."""
-
 _GREETING_LENGTH = struct.Struct("<Q")
 """First eight bytes of a greeting, the first message of a scheduler: the greeting's length."""
 _MAX_GREETING_BYTES = 1 << 20

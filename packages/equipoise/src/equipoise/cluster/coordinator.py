@@ -50,10 +50,8 @@ MAX_RESTARTS = 100
 """Maximum number of restarts of a host's dead campaign process."""
 MAX_DEATHS = 3
 """Maximum number of deaths of a host's campaign process without a new block."""
-
 _MAX_TIME_S = 1e9
 """Maximum running time that a host may report; it replaces a longer time."""
-
 HostState = Literal["starting", "waiting", "measuring", "no answer", "ended", "failed", "missing"]
 """``waiting``: the host waits for its measurement lock; ``missing``: the coordinator gave up the
 host, because no answer or no new record came for too long."""
@@ -217,11 +215,8 @@ class HostCampaign:
             problem = f"the process of the campaign died {self._deaths} times without a new block"
             if self._deaths <= MAX_DEATHS:
                 problem = f"the process of the campaign died {self._restarts} times"
-            return (
-                "failed",
-                problem,
-                "find out what kills the process, such as a memory limit, then resume the fleet",
-            )
+            hint = "find out what kills the process, such as a memory limit, then resume the fleet"
+            return "failed", problem, hint
         self.must_order = True
         return "starting", "the process of the campaign died and starts again", None
 

@@ -185,7 +185,7 @@ class SshHost(Struct, frozen=True):
         options = {"username": self.user, "port": self.port, "connect_timeout": CONNECT_TIMEOUT_S}
         return {option: value for option, value in options.items() if value is not None}
 
-    def python_command(self) -> str:
+    def python_line(self) -> str:
         """Return the shell command that starts Python in the folder of the host."""
         argv = ["env"]
         argv += [] if self.folder is None else ["-C", self.folder]
@@ -195,13 +195,8 @@ class SshHost(Struct, frozen=True):
     def ssh_line(self) -> str:
         """Return a command line that logs in to the host, for a hint."""
         port_options = [] if self.port is None else ["-p", str(self.port)]
-        return shlex.join(
-            [
-                "ssh",
-                *port_options,
-                self.address if self.user is None else f"{self.user}@{self.address}",
-            ]
-        )
+        destination = self.address if self.user is None else f"{self.user}@{self.address}"
+        return shlex.join(["ssh", *port_options, destination])
 
 
 def read_hosts(file: Path) -> tuple[SshHost, ...]:
@@ -293,7 +288,7 @@ def _ssh_options(host: SshHost, folder: str, settings: dict[str, Any]) -> dict[s
     return {
         "address": host.address,
         "connect_options": host.connect_options(),
-        "remote_python": host.python_command(),
+        "remote_python": host.python_line(),
         "kwargs": {**settings, "local_directory": folder},
     }
 
@@ -319,9 +314,7 @@ async def _check_host(host: SshHost, file: Path) -> str:
     asyncssh = require("asyncssh", "clusters through SSH", "cluster")
     try:
         async with asyncssh.connect(host.address, **host.connect_options()) as connection:
-            result = await connection.run(
-                f"{host.python_command()} -c {shlex.quote(_CHECK_PROGRAM)}"
-            )
+            result = await connection.run(f"{host.python_line()} -c {shlex.quote(_CHECK_PROGRAM)}")
     except (OSError, asyncssh.Error) as error:
         raise UnusableInput(
             f"{host.address} of {file} cannot be reached through SSH: {error}",

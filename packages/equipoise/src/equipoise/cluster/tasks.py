@@ -112,9 +112,7 @@ def _new_records(folder: CampaignFolder, request: FollowRequest) -> tuple[bytes,
         if ledger.id_of(request.run_identity) is None:
             return b"", False
         return bounded_slice(
-            lambda max_trials: ledger.slice(
-                request.run_identity, request.cursor, max_trials=max_trials
-            )
+            lambda limit: ledger.slice(request.run_identity, request.cursor, max_trials=limit)
         )
 
 

@@ -59,7 +59,6 @@ QUIET_SETTINGS: dict[str, object] = {
 """Settings of Dask with which an idle worker rarely wakes up."""
 _SETTINGS_WITHOUT_PAGES: dict[str, object] = {"distributed.worker.http.routes": []}
 """Setting that switches off Dask's web pages about a worker, because they are not encrypted."""
-
 log = logging.getLogger("equipoise.cluster.worker")
 
 

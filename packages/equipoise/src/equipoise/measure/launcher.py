@@ -33,7 +33,6 @@ Containment = Literal["auto", "cgroup", "process-group"]
 """How the descendants of a trial are kept together, so that all of them can be ended."""
 OnWait = Callable[[], None]
 """Function to call about once a second during a long trial."""
-
 SOFTWARE_COUNTERS = ("task_clock", "page_faults", "context_switches", "cpu_migrations")
 """Counters of the kernel, which all hosts have; ``task_clock`` is in seconds."""
 HARDWARE_COUNTERS = (
@@ -46,7 +45,6 @@ HARDWARE_COUNTERS = (
 )
 """Counters of the processor, if it has them."""
 COUNTERS = (*SOFTWARE_COUNTERS, *HARDWARE_COUNTERS)
-
 _ON_WAIT_INTERVAL_S = 1.0
 """Seconds between two calls of `OnWait`."""
 _CHUNK_BYTES = 1 << 16

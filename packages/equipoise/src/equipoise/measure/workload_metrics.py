@@ -37,10 +37,8 @@ MAX_LINES = 2_000_000
 MAX_LINE_BYTES = 1024 * 1024
 MAX_ITERATION = 2**53
 """Maximum integer that every JSON reader and the ledger keep exactly."""
-
 ALL_METRICS = "metrics"
 """Key of `Accounting.unknown` for a reason that holds for every metric of the workload."""
-
 _LAUNCHER_METRICS = frozenset(Accounting.__struct_fields__)
 """Metrics that the launcher measures; a workload may not report them."""
 _ACCOUNTED_METRICS = _LAUNCHER_METRICS | {"cpu_s"}

@@ -66,7 +66,7 @@ pub fn measure(operation: &mut dyn Operation, batching: &Batching) -> Result<Bat
 }
 
 /// Returns the seconds of an operation, which a probe subtracts from its own times. The result is
-/// the median of some short batches, so a disturbance of one batch does not change it.
+/// the median of some short batches, so a disturbance of one batch has no effect.
 pub fn time_to_subtract(operation: &mut dyn Operation) -> Result<f64, Problem> {
     let batching = Batching {
         duration: Duration::from_micros(500),

@@ -1,6 +1,7 @@
 //! The definition of a probe: its description, its options, and the operation that it repeats.
 //!
-//! A row is a line of the table of `equipoise os`: a probe with certain options.
+//! A probe measures one primitive of the operating system, such as fork. A row is a line of the
+//! table of `equipoise os`: a probe with certain options.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -9,7 +10,7 @@ use std::time::{Duration, Instant};
 use equipoise_reporting::problem::Problem;
 use serde::Serialize;
 
-/// One probe: what it measures, which options it takes, and how it is opened.
+/// One probe.
 #[derive(Serialize)]
 pub struct Probe {
     /// Name on the command line.
@@ -113,6 +114,7 @@ pub enum Metric {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Placement {
+    /// The kernel chooses the CPUs.
     None,
     SameCpu,
     AcrossCpus,
@@ -141,7 +143,7 @@ pub struct Parameter {
     pub maximum: u64,
 }
 
-/// A row of `equipoise os`: a probe with certain options.
+/// A row of a probe: its options.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
     /// End of the row's name, after the name of the probe.

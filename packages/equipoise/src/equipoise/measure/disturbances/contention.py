@@ -229,7 +229,6 @@ _CHECKS_BEFORE = (load, full_memory)
 """Checks before a campaign."""
 _CHECKS_AFTER = (steal, cpu_quota, swap)
 """Checks after a campaign, of the time that it took."""
-
 Clock = Callable[[], float]
 """Function that returns seconds."""
 

@@ -44,16 +44,8 @@ SHOWN_VARIABLES = frozenset(
 )
 """Variables whose values are shown, because they are helpful and not secret."""
 FAST_CLOCKS = frozenset(
-    {
-        "tsc",
-        "kvm-clock",
-        "hyperv_clocksource_tsc_page",
-        "xen",
-        "arch_sys_counter",
-        "riscv_clocksource",
-        "timebase",
-        "tod",
-    }
+    "tsc kvm-clock hyperv_clocksource_tsc_page xen arch_sys_counter riscv_clocksource timebase "
+    "tod".split()
 )
 """Clock sources that a program reads without the kernel (x86, ARM, RISC-V, POWER, s390)."""
 PARANOID_LEVEL_FILE = "/proc/sys/kernel/perf_event_paranoid"

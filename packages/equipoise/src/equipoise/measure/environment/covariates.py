@@ -22,14 +22,11 @@ from equipoise.measure.environment.system import Host, Unknown
 Value = TypeVar("Value")
 CountedReading = Literal["before", "after", "difference"]
 """The reading before the trial, the reading after the trial, or their difference."""
-
 MAX_READING_S = 200e-6
 """Maximum time for both readings of one source, before and after a trial together."""
 _TIMED_READINGS = 5
 """Number of timed readings of a source. The quickest counts, as others may be interrupted."""
-
 _TOO_SHORT_REASON = "the previous trial was too short for the clock of this source"
-
 RUN_DELAY = "run_delay_s"
 CPU = "cpu"
 """Covariates that the launcher reports."""

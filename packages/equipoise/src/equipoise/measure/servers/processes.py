@@ -207,7 +207,6 @@ _SWITCH_METRICS = {
     "nonvoluntary_ctxt_switches": "involuntary_switches",
 }
 """Names of metrics, by the keys in the ``status`` file of a thread."""
-
 Consumption = dict[str, float]
 """Consumption of all processes of a server since its start, by metric.
 

@@ -63,7 +63,6 @@ _DATA_TIMEOUT_S = 600.0
 _TEST_PROGRAM = "/usr/bin/test"
 _NO_TIMEOUT_S = 1e8
 """Time limit of a server that runs for many trials; no campaign is so long."""
-
 RequestWrapper = Callable[[Request], Request]
 """Function that returns the request of a server with an observer, such as a profiler."""
 
@@ -412,7 +411,7 @@ class Servers(AbstractContextManager["Servers"]):
             service = Service(life.home)
             before = consumption(life.pids())
             yield service
-            # This reading comes before the stop of the server, which is not the client's work.
+            # The server still runs here, because a stop is not the client's work.
             after = consumption(life.pids())
             ended_early = life.has_ended()
             report = life.stop() if ended_early or not is_shared else None
@@ -439,17 +438,11 @@ class Servers(AbstractContextManager["Servers"]):
             launcher, timeout_s = self._new_launcher(), _NO_TIMEOUT_S
         else:
             launcher = self._shared_launcher = self._shared_launcher or self._new_launcher()
+        commands = self._commands
         for attempt in range(1, MAX_STARTS + 1):
             home = self._new_home(condition, user)
             life = Life(
-                condition,
-                server,
-                home,
-                base_environment,
-                self._commands,
-                launcher,
-                user,
-                self._wrap,
+                condition, server, home, base_environment, commands, launcher, user, self._wrap
             )
             try:
                 self._copy_data(life)
@@ -484,8 +477,8 @@ class Servers(AbstractContextManager["Servers"]):
         free_bytes = shutil.disk_usage(folder).free
         if free_bytes < size_bytes:
             raise ConditionFailed(
-                f"the initial data of the server of {life.condition} take {_megabytes(size_bytes)}"
-                f", but only {_megabytes(free_bytes)} are free in {life.home.outer_folder}",
+                f"the initial data of the server of {life.condition} take {_megabytes(size_bytes)},"
+                f" but only {_megabytes(free_bytes)} are free in {life.home.outer_folder}",
                 hint=FULL_DISK_HINT,
             )
         program = shutil.which(_COPY_COMMAND[0]) or _COPY_COMMAND[0]
