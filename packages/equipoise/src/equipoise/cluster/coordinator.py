@@ -282,7 +282,7 @@ class Coordinator:
 
     async def _send_request(self, campaign: HostCampaign) -> float:
         """Send one request to a host; return the seconds until the next request."""
-        host = campaign.host.identity
+        host = campaign.host
         try:
             if not campaign.must_order:
                 return await self._pull_records(campaign)
@@ -301,7 +301,7 @@ class Coordinator:
         return campaign.pause_s()
 
     async def _pull_records(self, campaign: HostCampaign) -> float:
-        order, host = campaign.order, campaign.host.identity
+        order, host = campaign.order, campaign.host
         cursor = self.ledger.cursor(order.run_identity)
         request = FollowRequest(order.fleet_identity, order.host_index, order.run_identity, cursor)
         reply = await self.roster.request(host, tasks.follow, request, FollowReply, TASK_TIMEOUT_S)
@@ -326,7 +326,7 @@ class Coordinator:
 
     async def _halt_host(self, campaign: HostCampaign) -> None:
         request = HaltRequest(campaign.order.fleet_identity, campaign.order.host_index)
-        host = campaign.host.identity
+        host = campaign.host
         try:
             status = await self.roster.request(host, tasks.halt, request, Status, HALT_TIMEOUT_S)
             campaign.note_answer(status, 0.0)
@@ -350,10 +350,7 @@ def _limited_status(status: Status) -> Status:
 
 
 def _check_run(campaign: HostCampaign, head: Head) -> None:
-    """Check that a host sent the ordered run; ``head`` is the beginning of the run's record.
-
-    Raise `UnusableInput` if the run has another identity, host or plan.
-    """
+    """Raise `UnusableInput` if a run has another identity, host or plan than the ordered run."""
     order, host = campaign.order, campaign.host
     hint = f"install the same version of Equipoise on {host.name}, then begin a new campaign"
     measuring_host = None if head.host is None else head.host[0].hex()

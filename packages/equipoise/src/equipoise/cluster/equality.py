@@ -111,7 +111,7 @@ async def _inventory(
     """Return the inventory of a host; ``None`` for another version or no answer."""
     if introduction.equipoise_version != version("equipoise"):
         return None
-    host, request = introduction.host.identity, FileInventory(files)
+    host, request = introduction.host, FileInventory(files)
     try:
         return await roster.request(host, tasks.examine, request, FileInventory, EXAMINE_TIMEOUT_S)
     except (NoAnswer, EquipoiseError):
@@ -140,9 +140,7 @@ async def _ship(
         async with semaphore:
             shipment = shipment_of(file, folder)
             try:
-                await roster.request(
-                    host.identity, tasks.receive, shipment, ShipmentReply, SHIP_TIMEOUT_S
-                )
+                await roster.request(host, tasks.receive, shipment, ShipmentReply, SHIP_TIMEOUT_S)
             except (NoAnswer, EquipoiseError) as error:
                 reason = error.what if isinstance(error, EquipoiseError) else str(error)
                 return UnusableInput(

@@ -1,8 +1,7 @@
 """Clusters that Equipoise starts itself: ``local:N`` on this host, ``ssh:HOSTS.txt`` through SSH.
 
 The processes of a cluster use TLS. Each cluster gets a new key, which is never written to a file.
-
-The file of hosts, here HOSTS.txt, names one host in each line. ``#`` begins a comment::
+In the file HOSTS.txt, each line names one host, and ``#`` begins a comment::
 
     bench1
     root@10.0.0.2:2222 python=/opt/equipoise/bin/python folder=/srv/bench name=bench2

@@ -211,7 +211,12 @@ class Roster:
             return
 
     async def request(
-        self, host: str, task: Task, message: Struct, answer_type: type[Message], timeout_s: float
+        self,
+        host: HostReference,
+        task: Task,
+        message: Struct,
+        answer_type: type[Message],
+        timeout_s: float,
     ) -> Message:
         """Send a message to a host; return the answer, which has the type ``answer_type``.
 
@@ -224,7 +229,7 @@ class Roster:
         workers = [
             worker
             for worker, introduction in self.introductions.items()
-            if introduction.host.identity == host
+            if introduction.host.identity == host.identity
         ]
         if not workers:
             raise NotConnected(self.scheduler_problem or "none of its workers is connected")

@@ -35,13 +35,8 @@ OnWait = Callable[[], None]
 """Function to call about once a second during a long trial."""
 SOFTWARE_COUNTERS = ("task_clock", "page_faults", "context_switches", "cpu_migrations")
 """Counters of the kernel, which all hosts have; ``task_clock`` is in seconds."""
-HARDWARE_COUNTERS = (
-    "cycles",
-    "instructions",
-    "cache_references",
-    "cache_misses",
-    "branches",
-    "branch_misses",
+HARDWARE_COUNTERS = tuple(
+    "cycles instructions cache_references cache_misses branches branch_misses".split()
 )
 """Counters of the processor, if it has them."""
 COUNTERS = (*SOFTWARE_COUNTERS, *HARDWARE_COUNTERS)

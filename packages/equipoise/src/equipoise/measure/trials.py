@@ -91,16 +91,14 @@ class TrialRunner(Struct):
             self._run_hook("cleanup", condition)
         self._set_up_conditions.clear()
 
-    def _run(
-        self, draw: Draw, condition_index: int, position: int, *, washout: bool
-    ) -> TrialReport:
-        """Run one trial of a condition, with its hooks, its server and its covariates."""
-        condition = self.plan.conditions[condition_index]
+    def _run(self, draw: Draw, index: int, position: int, *, washout: bool) -> TrialReport:
+        """Run one trial of the condition with this index, with its hooks, server and covariates."""
+        condition = self.plan.conditions[index]
         if self._uses_iteration_variable:
             number_prefix = "warmup-" if draw.phase == "warmup" else ""
             self._iteration_variable = {ITERATION_VARIABLE: f"{number_prefix}{draw.block - 1}"}
-        if condition_index not in self._set_up_conditions:
-            self._set_up_conditions.add(condition_index)
+        if index not in self._set_up_conditions:
+            self._set_up_conditions.add(index)
             self._run_hook("setup", condition)
         self._run_hook("prepare", condition)
         metrics_file = MetricsFile(self.scratch)
@@ -132,7 +130,7 @@ class TrialRunner(Struct):
             phase=draw.phase,
             block=draw.block,
             position=position,
-            condition=condition_index,
+            condition=index,
             started_at=started_at,
             accounting=accounting,
             exit=report.exit,

@@ -27,7 +27,6 @@ impl Default for Batching {
 /// Maximum factor by which the number of operations grows from one trial run to the next. The last
 /// trial run takes at least a sixteenth of a batch, which is long enough for an estimate.
 const MAX_GROWTH: f64 = 16.0;
-
 /// Maximum number of trial runs, which is enough for operations of a nanosecond.
 const MAX_TRIAL_RUNS: u32 = 16;
 

@@ -129,7 +129,6 @@ pub fn tcp_streams() -> Result<Ends, Problem> {
 
 #[expect(clippy::cast_possible_truncation, reason = "a small number")]
 const AF_INET: libc::sa_family_t = libc::AF_INET as libc::sa_family_t;
-
 const TCP: &str = "TCP over 127.0.0.1";
 
 /// Opens a TCP connection over 127.0.0.1, and returns both ends.

@@ -47,11 +47,8 @@ _INTEGER_COSTS = frozenset({"max_rss_bytes"})
 """Costs that the ledger stores as integers."""
 _MAX_INTEGER = 2.0**63
 """Upper bound of the integers in the ledger."""
-_UNAVAILABLE_COUNTS = (
-    "minor_faults",
-    "major_faults",
-    "voluntary_switches",
-    "involuntary_switches",
+_UNAVAILABLE_COUNTS = tuple(
+    "minor_faults major_faults voluntary_switches involuntary_switches".split()
 )
 """Fields of `Accounting` that no file has."""
 
@@ -109,6 +106,7 @@ def assemble(
     else:
         contrasts = contrasts_between_levels(conditions, readings[0].reading.compared_factor)
     hosts = tuple(dict.fromkeys(entry.process.host for entry in entries if entry.process.host))
+    unordered_metrics = chain.from_iterable(source.reading.unordered_metrics for source in readings)
     plan = Plan(
         study=STUDY,
         conditions=conditions,
@@ -125,11 +123,7 @@ def assemble(
             files=tuple(source.file for source in readings),
             order=_order_in_time(entries),
             # Iterations in an unknown order are not a series in time.
-            unordered_metrics=tuple(
-                dict.fromkeys(
-                    chain.from_iterable(source.reading.unordered_metrics for source in readings)
-                )
-            ),
+            unordered_metrics=tuple(dict.fromkeys(unordered_metrics)),
         ),
     )
     return RunRecord(

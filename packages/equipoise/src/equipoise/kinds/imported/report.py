@@ -1,7 +1,6 @@
 """The report of an imported run: its question, its answer, and the source of its trials.
 
-``SCREEN`` marks parts for the terminal, and ``VERBOSE`` parts that the terminal shows only with
-``--verbose``.
+``SCREEN`` marks parts for the terminal, and ``VERBOSE`` parts for ``--verbose``.
 """
 
 from __future__ import annotations

@@ -78,21 +78,17 @@ class CovariateReader(AbstractContextManager["CovariateReader"]):
     def read_after(
         self, *, cpu: int | None = None, run_delay_s: float | None = None
     ) -> dict[str, float | None]:
-        """Return the covariates of the trial that began after ``read_before``.
+        """Return every covariate of a trial by name; ``None`` if unknown (see ``reasons``).
 
         ``cpu`` is the CPU on which the trial ran last. ``run_delay_s`` has the seconds during which
         the trial was ready but did not run. The launcher reports both.
 
-        Returns
-        -------
-        dict
-            Every covariate by name, ``None`` if unknown (see ``reasons``). Before the trial:
-            ``load_1_minute``, ``temperature_c``, and ``frequency_before_hz`` of the last CPU of the
-            previous trial. Since the previous trial began: ``pressure_cpu_before``,
-            ``pressure_memory_before``, ``pressure_io_before`` (fractions of the time) and
-            ``steal_before`` (fraction of the CPU time). After the trial: ``frequency_hz``. Over the
-            trial, in seconds: ``pressure_cpu_s``, ``pressure_memory_s``, ``pressure_io_s``,
-            ``steal_s``, ``busy_s``, ``run_delay_s``. The last is ``cpu``.
+        Before the trial: ``load_1_minute``, ``temperature_c``, and ``frequency_before_hz`` of the
+        last CPU of the previous trial. Since the previous trial began: ``pressure_cpu_before``,
+        ``pressure_memory_before``, ``pressure_io_before`` (fractions of the time) and
+        ``steal_before`` (fraction of the CPU time). After the trial: ``frequency_hz``. Over the
+        trial, in seconds: ``pressure_cpu_s``, ``pressure_memory_s``, ``pressure_io_s``,
+        ``steal_s``, ``busy_s``, ``run_delay_s``. The last covariate is ``cpu``.
         """
         values: dict[str, float | None] = dict.fromkeys(
             name for names, _ in SOURCES for name in names

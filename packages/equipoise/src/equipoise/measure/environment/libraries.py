@@ -118,7 +118,8 @@ def ignored_tunables(
     statically linked program. ``environment`` is the complete environment of the condition. Raise
     `Unknown` if the program cannot be read, or its loader lists no tunables.
     """
-    loader = _elf_loader(_final_program(command, environment, working_folder)[0])
+    program, _ = _final_program(command, environment, working_folder)
+    loader = _elf_loader(program)
     if loader is None:
         return ()
     without_preload = {name: value for name, value in environment.items() if name != "LD_PRELOAD"}
