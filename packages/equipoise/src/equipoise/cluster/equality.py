@@ -88,6 +88,7 @@ async def prepare_hosts(
         *(_inventory(files, introduction, roster) for introduction in introductions)
     )
     comparison = compare_hosts(files, introductions, inventories, ship=ship)
+    # Every host that needs files needs the same files.
     _check_total_size(folder, next(filter(None, comparison.comparable.values()), ()))
     semaphore = asyncio.Semaphore(_MAX_SHIPMENTS)
     receivers = tuple(comparison.comparable.items())

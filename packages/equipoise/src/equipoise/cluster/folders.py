@@ -50,7 +50,7 @@ _DIGEST_PREFIX_BYTES = 2 * _DIGEST_BYTES + 1
 _MAX_READS = 5
 """Maximum number of attempts to read the state file while the process writes it."""
 _MAX_LOCK_ATTEMPTS = 40
-"""Maximum number of attempts to lock the file ``life``, unless the process ends soon."""
+"""Maximum number of attempts to lock the file ``life`` of a process that does not end soon."""
 _PAUSE_S = 0.01
 """Seconds between two attempts to read the state file or to lock the file ``life``."""
 _LOCK_TIMEOUT_S = 20.0

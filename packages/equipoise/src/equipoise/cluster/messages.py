@@ -102,8 +102,8 @@ class Order(Struct, frozen=True):
     """Number of the segment of the whole campaign, from 1. An order with a later segment continues
     a halted or ended campaign. An order with an earlier segment starts nothing."""
     plan: str
-    """The host's plan, with its own seed and membership, and placeholders for paths
-    (`equipoise.cluster.files.portable_plan`)."""
+    """The host's plan, with placeholders for paths (`equipoise.cluster.files.portable_plan`). The
+    plan has the seed of the host, and its place in the fleet."""
     run_identity: str
     """Identity of the run in the host's ledger."""
     shipped: tuple[File, ...] = ()

@@ -103,7 +103,7 @@ def local_cluster(worker_count: int) -> Iterator[str]:
 
 @contextmanager
 def _ignore_interrupts() -> Iterator[None]:
-    """Ignore Ctrl-C in the block and in its processes, because they must first stop campaigns."""
+    """Ignore Ctrl-C in the block and in Dask's processes, through which campaigns are stopped."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -45,8 +45,8 @@ KILL_DELAY_S = 10.0
 MAX_WORKER_TASKS = 4
 """Maximum number of tasks that a worker runs at the same time."""
 DASK_FOLDER = "dask"
-"""Folder for Dask's files, in the user's state folder. Other users cannot write there, because Dask
-imports modules from this folder."""
+"""Folder for Dask's files, in the user's state folder. Only this user can write there: Dask imports
+modules from this folder."""
 _PR_SET_PDEATHSIG = 1
 """Command of prctl(2): choose the signal that a process gets when its parent ends."""
 QUIET_SETTINGS: dict[str, object] = {

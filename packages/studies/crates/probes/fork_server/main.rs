@@ -24,7 +24,6 @@ const FORK_FAILED: u64 = 1;
 const WAIT_FAILED: u64 = 2;
 const WRONG_STATUS: u64 = 3;
 const NO_MEMORY: u64 = 4;
-
 const CLOCK_MONOTONIC: c_int = 1;
 const PAGE_BYTES: usize = 4096;
 

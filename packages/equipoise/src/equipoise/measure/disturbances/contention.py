@@ -22,8 +22,7 @@ from equipoise.measure.disturbances.host_state import (
     read_moment,
     steal_since_boot,
 )
-from equipoise.measure.environment import cgroups
-from equipoise.measure.environment.hardware import CPUS, meminfo, online_cpus, threads_share_cores
+from equipoise.measure.environment import cgroups, hardware
 from equipoise.measure.environment.system import Host, Unknown, readable
 from equipoise.model.host import Disturbance
 from equipoise.model.record import CampaignWarning
@@ -100,7 +99,7 @@ def load(state: HostState) -> Iterator[Disturbance]:
         average = float(text.split()[0])
     except (ValueError, IndexError):
         raise Unknown(f"/proc/loadavg: {text[:40]!r} is not a load") from None
-    cpus = len(online_cpus(state.host))
+    cpus = len(hardware.online_cpus(state.host))
     if average >= max(MIN_LOAD, MIN_LOAD_PER_CPU * cpus):
         summary = f"over the last minute {average:g} processes on average needed one of {cpus} CPUs"
         hint = "wait until this load has gone down; see: uptime"
@@ -110,7 +109,7 @@ def load(state: HostState) -> Iterator[Disturbance]:
 def cpu_quota(state: HostState) -> Iterator[Disturbance]:
     """Report a quota of CPU time below the number of CPUs: it stops busy threads."""
     quota = cgroups.cpu_quota(state.host)
-    if quota is None or quota.value >= len(online_cpus(state.host)):
+    if quota is None or quota.value >= len(hardware.online_cpus(state.host)):
         return
     try:
         times_throttled = state.activity.change("times_throttled")
@@ -148,16 +147,16 @@ def steal(state: HostState) -> Iterator[Disturbance]:
 
 def shared_cores(state: HostState) -> Iterator[Disturbance]:
     """Report that two CPUs share a core (SMT): work on one slows the other."""
-    if threads_share_cores(state.host):
+    if hardware.threads_share_cores(state.host):
         summary = "two CPUs share a core (SMT): a trial slows down when its twin has work"
-        hint = f"echo off | sudo tee {CPUS}/smt/control"
+        hint = f"echo off | sudo tee {hardware.CPUS_FOLDER}/smt/control"
         yield Disturbance("shared_cores", "weakens", summary, hint)
 
 
 def full_memory(state: HostState) -> Iterator[Disturbance]:
     """Report that the host's memory, or the memory of our control group, is nearly full."""
-    available_bytes = meminfo(state.host, "MemAvailable")
-    total_bytes = meminfo(state.host, "MemTotal")
+    available_bytes = hardware.meminfo(state.host, "MemAvailable")
+    total_bytes = hardware.meminfo(state.host, "MemTotal")
     if available_bytes < MIN_FREE_MEMORY_SHARE * total_bytes:
         megabytes = f"{available_bytes / 1e6:.0f} of {total_bytes / 1e6:.0f} MB"
         summary = f"memory is nearly full: {megabytes} are available"

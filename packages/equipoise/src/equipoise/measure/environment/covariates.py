@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple, TypeVar
 
 from msgspec import Struct
 
-from equipoise.measure.environment.hardware import CPUS, online_cpus
+from equipoise.measure.environment.hardware import CPUS_FOLDER, online_cpus
 from equipoise.measure.environment.system import Host, Unknown
 
 Value = TypeVar("Value")
@@ -354,7 +354,7 @@ def _frequency_of(host: Host, files: list[OpenFile]) -> Callable[[int], float]:
 
     @functools.cache
     def file_of(cpu: int) -> OpenFile:
-        files.append(OpenFile(host, f"{CPUS}/cpu{cpu}/cpufreq/scaling_cur_freq"))
+        files.append(OpenFile(host, f"{CPUS_FOLDER}/cpu{cpu}/cpufreq/scaling_cur_freq"))
         return files[-1]
 
     file_of(online_cpus(host)[0])

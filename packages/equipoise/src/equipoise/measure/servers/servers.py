@@ -402,7 +402,7 @@ class Servers(AbstractContextManager["Servers"]):
         seconds. Raise `ConditionFailed` if the initial data could not be created, or a setting did
         not take effect. Raise it also if the server was not ready in time or did not stop.
         """
-        is_shared = server.trial == "interval"
+        outlives_trial = server.trial == "interval"
         try:
             life = next((life for life in self._running if life.server == server), None)
             if life is None:
@@ -414,13 +414,13 @@ class Servers(AbstractContextManager["Servers"]):
             # The server still runs here, because a stop is not the client's work.
             after = consumption(life.pids())
             ended_early = life.has_ended()
-            report = life.stop() if ended_early or not is_shared else None
-            service.samples = samples_of(before, after, None if is_shared else report)
+            report = life.stop() if ended_early or not outlives_trial else None
+            service.samples = samples_of(before, after, None if outlives_trial else report)
             if report is not None:
                 if ended_early or life.was_killed(report):
                     service.failure, service.log_tail = describe_end(report), life.log_tail(report)
                 self._remove(life.home)
-                if is_shared:
+                if outlives_trial:
                     self._running.remove(life)
                     life.launcher.close()
         except BaseException:
