@@ -1,8 +1,8 @@
 """The coordinator of a fleet: it sends orders to the hosts and copies their records.
 
 A fleet has the hosts of one campaign. An order is the request to measure a plan on a host. The
-coordinator follows each host in a separate task, so that a slow host does not delay other hosts. It
-copies the record of a host in slices. A slice begins at the end of the coordinator's copy.
+coordinator follows each host in a separate task, so that a slow host does not delay other hosts.
+The record of a host comes in slices. A slice begins at the end of the coordinator's copy.
 """
 
 from __future__ import annotations
@@ -301,6 +301,7 @@ class Coordinator:
         return campaign.pause_s()
 
     async def _pull_records(self, campaign: HostCampaign) -> float:
+        """Copy the next slice of a host's record; return the seconds until the next request."""
         order, host = campaign.order, campaign.host
         cursor = self.ledger.cursor(order.run_identity)
         request = FollowRequest(order.fleet_identity, order.host_index, order.run_identity, cursor)

@@ -57,7 +57,7 @@ _MAX_DIFFERENCES = 3
 
 
 class HostComparison(Struct, frozen=True):
-    """The hosts with equal files, and the reasons why other hosts are left out."""
+    """The comparable hosts, whose files are equal, and the reasons why others are left out."""
 
     comparable: dict[HostReference, tuple[File, ...]]
     """Files to ship (`Order.shipped`), by comparable host."""
@@ -99,10 +99,8 @@ async def prepare_hosts(
         if refusal is not None:
             comparison = comparison.without(host, refusal)
     if not comparison.comparable:
-        example = comparison.refusals[0]
-        raise UnusableInput(
-            f"no host can take part; for example, {example.what}", hint=example.hint
-        )
+        first = comparison.refusals[0]
+        raise UnusableInput(f"no host can take part; for example, {first.what}", hint=first.hint)
     return comparison
 
 
@@ -158,7 +156,7 @@ def compare_hosts(
     *,
     ship: bool,
 ) -> HostComparison:
-    """Decide which hosts take part and, if ``ship`` is true, which files to ship to them.
+    """Decide which hosts are comparable and, if ``ship`` is true, which files to ship to them.
 
     ``files`` are the files of the plan on the coordinator (`files_of`). ``introductions`` and
     ``inventories`` have the same order. An inventory is ``None`` if a host has another version, or

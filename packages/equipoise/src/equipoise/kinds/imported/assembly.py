@@ -1,8 +1,8 @@
 """Make a run of the ledger from files of other tools, with a plan, draws and trials.
 
-Other tools measure benchmarks: a benchmark, with its levels, becomes a condition. Each process in a
-file becomes a trial, and the order of the processes becomes the draws of the run. If a file lacks a
-value of a trial, the value is unknown.
+A benchmark and its parameters become a condition and its levels. Each process in a file becomes a
+trial, and the order of the processes becomes the draws of the run. If a file lacks a value of a
+trial, the value is unknown.
 """
 
 from __future__ import annotations

@@ -135,8 +135,7 @@ def steal(state: HostState) -> Iterator[Disturbance]:
     )
     share = state.activity.steal_share()
     if share >= MIN_STEAL_NOW:
-        percent = 100 * share
-        summary = f"the hypervisor takes away {percent:.0f} % of the CPU time for other machines"
+        summary = f"the hypervisor takes away {_percent(share)} of the CPU time for other machines"
         yield Disturbance("steal", "disturbs", summary, hint)
         return
     share = steal_since_boot(state.host)
@@ -195,6 +194,7 @@ def swap(state: HostState) -> Iterator[Disturbance]:
 
 
 def _swap_in_use(host: Host) -> int:
+    """Return the bytes in swap: the sum of the column Used of /proc/swaps, which is in KiB."""
     lines = host.text("/proc/swaps").splitlines()[1:]
     try:
         return 1024 * sum(int(line.split()[3]) for line in lines)

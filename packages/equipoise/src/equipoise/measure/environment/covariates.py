@@ -78,7 +78,7 @@ class CovariateReader(AbstractContextManager["CovariateReader"]):
     def read_after(
         self, *, cpu: int | None = None, run_delay_s: float | None = None
     ) -> dict[str, float | None]:
-        """Return every covariate of a trial by name; ``None`` if unknown (see ``reasons``).
+        """Return every covariate of a trial by name, ``None`` for an unknown value (see ``reasons``).
 
         ``cpu`` is the CPU on which the trial ran last. ``run_delay_s`` has the seconds during which
         the trial was ready but did not run. The launcher reports both.
@@ -196,8 +196,8 @@ class Source(Struct):
     counted_reading: CountedReading
     """Reading that gives the covariates."""
     read: Callable[[int | None], tuple[float, ...]]
-    """Function that reads the source. Its argument is the CPU on which the trial ran last; ``None``
-    if unknown. It raises `Unknown` if the host no longer has the source."""
+    """Function that reads the source; raises `Unknown` if the host no longer has the source. The
+    argument is the CPU on which the trial ran last; ``None`` if unknown."""
     files: list[OpenFile]
     divisor: float = 1.0
     """Number by which a difference is divided."""
@@ -221,7 +221,7 @@ class Source(Struct):
         latest = self.reading_before = self.read(None)
         self.read_at_s = now
         if self.between_trials is not None:
-            # The first readings only time the source.
+            # The first call, which times the source, has no earlier reading.
             seconds = now - earlier_at_s
             self.values_between = self.between_trials(earlier or latest, latest, seconds)
 

@@ -138,7 +138,7 @@ def free_port() -> int:
 
 
 def _bind_port(port: int) -> int:
-    """Bind a port for a moment, or any port for 0, and return its number."""
+    """Bind a port for a moment, and return its number; 0 stands for any free port."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
         listener.bind((LOOPBACK, port))
         return int(listener.getsockname()[1])
@@ -201,7 +201,7 @@ _STAT_FIELDS = {
     "minor_faults": (6, 7),
     "major_faults": (8, 9),
 }
-"""Indices in ``stat`` after the state: the value of a process, and of its ended children."""
+"""Indices in `_stat` of the value of a process, and of the value of its ended children."""
 _SWITCH_METRICS = {
     "voluntary_ctxt_switches": "voluntary_switches",
     "nonvoluntary_ctxt_switches": "involuntary_switches",
@@ -212,7 +212,7 @@ Consumption = dict[str, float]
 
 If a process waits for a child, the child's consumption is included. The context switches are only
 of threads that still run. ``user_s`` and ``sys_s`` have the resolution of the kernel's ticks,
-mostly 10 ms. ``pss_bytes`` counts shared memory once, and is missing if the kernel hides it.
+mostly 10 ms. ``pss_bytes`` counts shared memory once; the kernel may hide this value.
 ``max_rss_bytes`` is the peak of the largest process.
 """
 
@@ -352,6 +352,7 @@ def _bytes_of(pid: int, name: str, key: str) -> int | None:
 
 
 def _stat(pid: int) -> list[int]:
+    """Return the fields of ``/proc/PID/stat`` after the state; none if the process has ended."""
     # The name of the program is in parentheses and may contain any character.
     text = " ".join(_lines(pid, "stat"))
     return [int(number) for number in text.rpartition(")")[2].split()[1:]]
