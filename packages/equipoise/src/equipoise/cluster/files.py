@@ -87,11 +87,8 @@ class MachineFolders(Struct, frozen=True):
 
     def _placeholders(self) -> Sequence[tuple[str, str]]:
         """Return paths with their placeholders; a folder comes after the folders inside it."""
-        builds = [
-            (path, _BUILD_PLACEHOLDER.format(number)) for number, path in enumerate(self.builds)
-        ]
         return (
-            *builds,
+            *((path, _BUILD_PLACEHOLDER.format(number)) for number, path in enumerate(self.builds)),
             (self.package, PACKAGE_PLACEHOLDER),
             *(
                 (path, _OTHER_PACKAGE_PLACEHOLDER.format(name))

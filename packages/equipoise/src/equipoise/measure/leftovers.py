@@ -104,7 +104,7 @@ def clear_leftovers() -> Clearance:
 
 
 def abandoned_probes(parent: Path | None = None) -> tuple[Leftover, ...]:
-    """Return the folders of this user's probes whose cleaner was killed.
+    """Return the folders of this user's probes (`equipoise os`) whose cleaner was killed.
 
     ``parent`` is the folder to search; by default the folder for temporary files. Nothing proves
     that a folder with such a name belongs to Equipoise.

@@ -78,7 +78,7 @@ class CovariateReader(AbstractContextManager["CovariateReader"]):
     def read_after(
         self, *, cpu: int | None = None, run_delay_s: float | None = None
     ) -> dict[str, float | None]:
-        """Return every covariate of a trial by name, ``None`` for an unknown value (see ``reasons``).
+        """Return every covariate of a trial by name; ``reasons`` explains each ``None``.
 
         ``cpu`` is the CPU on which the trial ran last. ``run_delay_s`` has the seconds during which
         the trial was ready but did not run. The launcher reports both.

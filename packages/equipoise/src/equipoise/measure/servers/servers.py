@@ -397,7 +397,7 @@ class Servers(AbstractContextManager["Servers"]):
     ) -> Iterator[Service]:
         """Provide a ready server while the block runs, and account for it.
 
-        The server ends with the block or, if a trial is an interval of its life, with the segment.
+        The server ends with the block or, if its life continues between trials, with the segment.
         The server's own variables are added to ``environment``. The client may take ``timeout_s``
         seconds. Raise `ConditionFailed` if the initial data could not be created, or a setting did
         not take effect. Raise it also if the server was not ready in time or did not stop.
