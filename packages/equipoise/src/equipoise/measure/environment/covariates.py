@@ -316,10 +316,10 @@ def _waiting_fraction(
     return (min(1.0, waited_s / seconds) if seconds > 0 else None,)
 
 
-def frequency(host: Host) -> Source:
+def open_frequency(host: Host) -> Source:
     """Open the source of the frequency of the trial's CPU, read just after the trial.
 
-    Source: the kernel's admin-guide/pm/cpufreq.rst.
+    See the kernel's admin-guide/pm/cpufreq.rst.
     """
     files: list[OpenFile] = []
     frequency_of = _frequency_of(host, files)
@@ -332,7 +332,7 @@ def frequency(host: Host) -> Source:
     return Source("after", read, files)
 
 
-def frequency_before(host: Host) -> Source:
+def open_frequency_before(host: Host) -> Source:
     """Open the source of the frequency before a trial.
 
     The CPU of the trial is not known yet, so the last CPU of the previous trial is read. Before the
@@ -342,11 +342,11 @@ def frequency_before(host: Host) -> Source:
     frequency_of = _frequency_of(host, files)
     last_cpu = online_cpus(host)[0]
 
-    def remember(cpu: int | None) -> None:
+    def remember_cpu(cpu: int | None) -> None:
         nonlocal last_cpu
         last_cpu = last_cpu if cpu is None else cpu
 
-    return Source("before", lambda _: (frequency_of(last_cpu),), files, remember_cpu=remember)
+    return Source("before", lambda _: (frequency_of(last_cpu),), files, remember_cpu=remember_cpu)
 
 
 def _frequency_of(host: Host, files: list[OpenFile]) -> Callable[[int], float]:
@@ -374,10 +374,10 @@ _PACKAGE_SENSOR = "temp1_input"
 """Sensor of the whole package; reading a sensor of each core would take longer."""
 
 
-def temperature(host: Host) -> Source:
+def open_temperature(host: Host) -> Source:
     """Open the source of the temperature before a trial, of the processor's hottest sensor.
 
-    Source: the kernel's driver-api/thermal/sysfs-api.rst and hwmon/sysfs-interface.rst.
+    See the kernel's driver-api/thermal/sysfs-api.rst and hwmon/sysfs-interface.rst.
     """
     names = list(_zones(host)) or list(_monitors(host))
     if not names:
@@ -435,8 +435,8 @@ SOURCES: tuple[tuple[tuple[str, ...], Callable[[Host], Source]], ...] = (
             between_trials=_stolen_fraction,
         ),
     ),
-    (("frequency_hz",), frequency),
-    (("frequency_before_hz",), frequency_before),
-    (("temperature_c",), temperature),
+    (("frequency_hz",), open_frequency),
+    (("frequency_before_hz",), open_frequency_before),
+    (("temperature_c",), open_temperature),
 )
-"""All sources with the names of their covariates."""
+"""The covariates of each source, and the function that opens the source."""
