@@ -156,12 +156,12 @@ def strata_on_workers(workers: DaskWorkers) -> MatchStrata[StratumRows]:
     ) -> list[StratumOutcome]:
         release = version("equipoise")
 
-        def request(name: str, thread_count: int) -> bytes:
+        def make_request(name: str, thread_count: int) -> bytes:
             # The number of threads does not change an answer.
             full_question = replace(question, threads=question.threads or thread_count)
             return to_bytes(StratumRequest(release, name, log.rows[name], full_question, versions))
 
-        return _StrataQueue(workers, tuple(log.rows), request, progress).outcomes()
+        return _StrataQueue(workers, tuple(log.rows), make_request, progress).outcomes()
 
     return match_strata
 
@@ -173,12 +173,13 @@ class _StrataQueue:
         self,
         workers: DaskWorkers,
         names: Sequence[str],
-        request: Callable[[str, int], bytes],
+        make_request: Callable[[str, int], bytes],
         progress: Progress,
     ) -> None:
         self._workers = workers
         self._names = names
-        self._request = request
+        self._make_request = make_request
+        """Function of the name of a stratum and the number of threads; returns a request."""
         self._progress = progress
         self._waiting_indices = list(range(len(names)))
         self._tasks: dict[str, tuple[int, Any]] = {}
@@ -208,8 +209,8 @@ class _StrataQueue:
         for worker, thread_count in threads_by_worker.items():
             if worker not in self._tasks and self._waiting_indices:
                 index = heapq.heappop(self._waiting_indices)
-                task = self._workers.start(worker, self._request(self._names[index], thread_count))
-                self._tasks[worker] = (index, task)
+                request = self._make_request(self._names[index], thread_count)
+                self._tasks[worker] = (index, self._workers.start(worker, request))
 
     def _collect(self, threads_by_worker: Mapping[str, int]) -> None:
         """Note the answers of ended tasks, and the workers that are gone."""
@@ -244,9 +245,8 @@ class _StrataQueue:
             )
         if reply.outcome is not None:
             self._outcome_by_index[index] = reply.outcome
-            self._progress(
-                f"analysed {len(self._outcome_by_index):,} of {len(self._names):,} strata"
-            )
+            count, total = len(self._outcome_by_index), len(self._names)
+            self._progress(f"analysed {count:,} of {total:,} strata")
 
     def _note_problem(self, index: int, problem: UnusableInput) -> None:
         """Note a problem of a stratum, and drop the strata after this stratum."""
@@ -255,8 +255,10 @@ class _StrataQueue:
         self._first_problem = (index, problem)
         self._waiting_indices = [earlier for earlier in self._waiting_indices if earlier < index]
         heapq.heapify(self._waiting_indices)
-        late_workers = {worker for worker, (later, _) in self._tasks.items() if later > index}
-        self._workers.forget(self._tasks.pop(worker)[1] for worker in late_workers)
+        dropped = {worker: task for worker, (later, task) in self._tasks.items() if later > index}
+        for worker in dropped:
+            del self._tasks[worker]
+        self._workers.forget(dropped.values())
 
     def _note_loss(self, index: int, reason: str) -> None:
         """Note that a worker was lost with a stratum, and put the stratum back."""

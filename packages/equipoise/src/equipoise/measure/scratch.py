@@ -105,25 +105,25 @@ def user_folder_path() -> Path:
 
 @contextmanager
 def open_user_folder(path: Path) -> Iterator[int]:
-    """Open this user's folder for campaigns; at the end, remove the folder if it is empty.
+    """Open this user's folder for campaigns, and yield its descriptor; remove an empty folder.
 
     Raise `UserFolderUnusable` if the folder is missing or a link, or other users could change it.
     """
     try:
-        folder = os.open(path, OPEN_FOLDER)
+        descriptor = os.open(path, OPEN_FOLDER)
     except OSError as error:
         raise UserFolderUnusable(path, error.strerror) from None
     try:
-        status = os.fstat(folder)
+        status = os.fstat(descriptor)
         if status.st_uid != os.geteuid() or status.st_mode & WRITABLE_BY_OTHERS:
             raise UserFolderUnusable(path, "other users own it or can write to it")
         try:
-            yield folder
+            yield descriptor
         finally:
             with contextlib.suppress(OSError):
                 os.rmdir(path)
     finally:
-        os.close(folder)
+        os.close(descriptor)
 
 
 def remove_campaign_folder(user_folder: int, identity: str) -> bool:
