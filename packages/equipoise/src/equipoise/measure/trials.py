@@ -233,7 +233,7 @@ def accounting_of(report: Report) -> Accounting:
 
 
 def failure_of(report: Report, timeout_s: float) -> tuple[FailureKind | None, str | None]:
-    """Return the kind and the description of a trial's failure, or two ``None``."""
+    """Return kind and description of a trial's failure; both are ``None`` if the trial succeeded."""
     if report.could_not_start is not None:
         return "failed", f"could not be started: {report.could_not_start}"
     if report.timed_out:
@@ -260,6 +260,7 @@ def failure_of(report: Report, timeout_s: float) -> tuple[FailureKind | None, st
 
 
 def _signal_name(number: int) -> str:
+    """Return, for example, ``SIGTTIN``."""
     return describe_signal(number).partition("(")[2].rstrip(")") or f"signal {number}"
 
 

@@ -131,12 +131,12 @@ impl Drop for Helper {
 }
 
 /// Returns a probe that exchanges bytes with a helper. `ends` opens the channel. This process does
-/// the operation `repeat` at its end, which moves `bytes`. The helper does `work` at the other end.
+/// the operation `repeat` at its end, and the helper does `work` at the other end.
 pub fn exchange(
     options: &ProbeOptions,
     ends: impl FnOnce() -> Result<Ends, Problem>,
     work: fn(End) -> Result<(), Problem>,
-    bytes: u64,
+    bytes_per_operation: u64,
     repeat: impl FnMut(&mut End, u64) -> Result<Duration, Problem> + 'static,
 ) -> Result<OpenProbe, Problem> {
     let cpus = side_cpus(options.placement)?;
@@ -149,7 +149,7 @@ pub fn exchange(
         end,
         repeat,
     };
-    Ok(OpenProbe::bandwidth(bytes, exchange)
+    Ok(OpenProbe::bandwidth(bytes_per_operation, exchange)
         .with_fact("cpu", current_cpu()?.to_string())
         .with_fact("helper_cpu", helper_cpu))
 }

@@ -197,7 +197,7 @@ pub struct OpenProbe {
     /// The operation. Dropping it frees all resources of the probe.
     pub operation: Box<dyn Operation>,
     /// Bytes that one operation moves; 0 if the metric is not a bandwidth.
-    pub bytes: u64,
+    pub bytes_per_operation: u64,
     /// Names and values of facts to report, such as the CPU.
     pub facts: Vec<(&'static str, String)>,
 }
@@ -208,11 +208,11 @@ impl OpenProbe {
         Self::bandwidth(0, operation)
     }
 
-    /// Returns a probe whose operation moves `bytes` and is reported as `bandwidth_bytes_per_s`.
-    pub fn bandwidth(bytes: u64, operation: impl Operation + 'static) -> Self {
+    /// Returns a probe whose operation moves bytes and is reported as `bandwidth_bytes_per_s`.
+    pub fn bandwidth(bytes_per_operation: u64, operation: impl Operation + 'static) -> Self {
         Self {
             operation: Box::new(operation),
-            bytes,
+            bytes_per_operation,
             facts: Vec::new(),
         }
     }
