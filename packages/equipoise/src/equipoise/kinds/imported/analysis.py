@@ -45,7 +45,6 @@ def imported_result(plan: Plan, blocks: Blocks) -> ImportedResult:
     assert isinstance(source, ImportSource)
     metric = plan.judgement.primary_metric
     cost_of = cost_function(metric)
-    # By condition and block.
     costs: dict[int, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     for trial in itertools.chain.from_iterable(blocks.values()):
         cost = cost_of(trial)
@@ -95,23 +94,24 @@ def _sample_comparison(
     costs: Mapping[int, Mapping[int, list[float]]],
 ) -> SampleComparison:
     """Compare two conditions, within blocks if possible; ``costs`` are by condition and block."""
-    baseline, candidate = (costs.get(condition, {}) for condition in contrast.pair)
+    baseline_blocks, candidate_blocks = (costs.get(index, {}) for index in contrast.pair)
     baseline_name, candidate_name = plan.names_of(contrast)
     metric, alpha = plan.judgement.primary_metric, plan.judgement.alpha
     is_paired = source.order == IN_BLOCKS
     if is_paired:
+        # Only blocks with one cost of each condition count.
         paired_blocks = [
             block
-            for block in baseline
-            if len(baseline[block]) == len(candidate.get(block, ())) == 1
+            for block, block_costs in baseline_blocks.items()
+            if len(block_costs) == len(candidate_blocks.get(block, ())) == 1
         ]
-        baseline, candidate = (
+        baseline_blocks, candidate_blocks = (
             {block: costs_by_block[block] for block in paired_blocks}
-            for costs_by_block in (baseline, candidate)
+            for costs_by_block in (baseline_blocks, candidate_blocks)
         )
     baseline_costs, candidate_costs = (
         np.fromiter(itertools.chain.from_iterable(costs_by_block.values()), np.float64)
-        for costs_by_block in (baseline, candidate)
+        for costs_by_block in (baseline_blocks, candidate_blocks)
     )
     estimate = sample_ratio(baseline_costs, candidate_costs, paired=is_paired, level=alpha)
     return SampleComparison(
