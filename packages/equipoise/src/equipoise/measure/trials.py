@@ -233,7 +233,7 @@ def accounting_of(report: Report) -> Accounting:
 
 
 def failure_of(report: Report, timeout_s: float) -> tuple[FailureKind | None, str | None]:
-    """Return the kind and the description of a trial's failure; both are ``None`` after a success."""
+    """Return the kind and the description of a failure; both are ``None`` after a success."""
     if report.could_not_start is not None:
         return "failed", f"could not be started: {report.could_not_start}"
     if report.timed_out:
