@@ -82,10 +82,10 @@ class _Hosts:
             return to_bytes(Introduction(host, "0", "/"))
         if task is tasks.begin:
             order = from_bytes(request, Order)
-            self._begun.setdefault(order.place, now)
+            self._begun.setdefault(order.host_index, now)
             return to_bytes(Status("running"))
         question = from_bytes(request, FollowRequest)
-        ran = min(now - self._begun[question.place], self._budget_s)
+        ran = min(now - self._begun[question.host_index], self._budget_s)
         state = "ended" if ran >= self._budget_s else "running"
         status = Status(state, int(ran), ran, "budget" if state == "ended" else None)
         return to_bytes(FollowReply(status, bytes(SLICE_BYTES)))
@@ -141,7 +141,13 @@ def follow(hosts: int, budget_s: float) -> Course:
 
 
 def _order(place: int) -> Order:
-    return Order(fleet="0" * 32, place=place, segment=1, plan="{}", identity=f"{place:032x}")
+    return Order(
+        fleet_identity="0" * 32,
+        host_index=place,
+        segment=1,
+        plan="{}",
+        run_identity=f"{place:032x}",
+    )
 
 
 def growths() -> list[Growth]:

@@ -15,8 +15,8 @@ Rows = list[dict[str, Any]]
 """Data of a mark: values by the name of the field."""
 Position = TypeVar("Position", alt.X, alt.Y)
 """Horizontal or vertical position of a mark."""
-LABEL_LIMIT = 220
-"""Maximum width of a name of a row, in pixels."""
+MAX_NAME_PIXELS = 220
+"""Maximum width of a row's name."""
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 (§2.2) excludes; they would make vl-convert abort the process."""
 
@@ -25,7 +25,7 @@ class Picture(alt.LayerChart):
     """A chart that notebooks show as a picture, without a network.
 
     By default, altair's charts load a script from a network. If the user chose a renderer of
-    altair, this renderer is used.
+    altair, the notebook uses that renderer.
     """
 
     def _repr_mimebundle_(self, *_: Any, **options: Any) -> Any:
@@ -158,13 +158,13 @@ def plain_scale(low: float, high: float, *, kind: Literal["linear", "log"] = "li
 def linear(
     channel: type[Position], field: str, low: float, high: float, *, title: str, **axis: Any
 ) -> Position:
-    """Return a position on a linear scale over exactly this range."""
+    """Return the position of a field on a linear scale over exactly this range."""
     scale = plain_scale(low, high)
     return channel(f"{field}:Q", title=title, scale=scale, axis=alt.Axis(**axis))
 
 
 def name_rows(field: str, names: Sequence[str], **scale: Any) -> alt.Y:
-    """Return a row for each name, from top to bottom in this order."""
+    """Return the vertical positions of rows, one for each name, from top to bottom."""
     rows = alt.Scale(domain=list(names), **scale)
-    axis = alt.Axis(title=None, labelLimit=LABEL_LIMIT)
+    axis = alt.Axis(title=None, labelLimit=MAX_NAME_PIXELS)
     return alt.Y(f"{field}:N", sort=None, scale=rows, axis=axis)

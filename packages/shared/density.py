@@ -21,8 +21,8 @@ def density(
     """Estimate a Gaussian kernel density at ``POINTS`` points in ``low`` to ``high``.
 
     Return the points and the densities, whose maximum is 1; ``None`` for fewer than ``MIN_VALUES``
-    values. The bandwidth is Silverman's rule of thumb (1986, eq. 3.31). With ``weights`` w of the
-    values, it uses the effective number of values, (Σw)² / Σw² (Kish 1965).
+    values. With ``weights`` w of the values, the bandwidth follows from the effective number of
+    values, (Σw)² / Σw² (Kish 1965).
     """
     if len(values) < MIN_VALUES:
         return None
@@ -39,6 +39,7 @@ def density(
 
 
 def _bandwidth(values: NDArray[np.float64], weights: NDArray[np.float64] | None) -> float:
+    """Return Silverman's rule of thumb, 0.9 × spread × number^(-1/5) (1986, eq. 3.31)."""
     if weights is None:
         effective_count = float(len(values))
         deviation = float(values.std(ddof=1))

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 Library = Literal["pandas", "polars"]
 """Library for data frames."""
-
 DISTRIBUTION = __name__.partition(".")[0].replace("_", "-")
 """Distribution that contains this copy of the module."""
 CHARTS_EXTRA = "report" if DISTRIBUTION == "equipoise" else "charts"

@@ -10,7 +10,7 @@ from typing import ParamSpec, TypeVar
 P = ParamSpec("P")
 """Parameters of the decorated function."""
 R = TypeVar("R")
-"""Type of its return value."""
+"""Return type of the decorated function."""
 
 
 def accepts_keywords(

@@ -13,7 +13,7 @@ from .extras import CHARTS_EXTRA, DISTRIBUTION, install_line
 PIXELS_PER_POINT = 2.0
 """Scale of a PNG picture, for screens with a high resolution."""
 MAX_VECTOR_ROWS = 1500
-"""Maximum number of rows in a vector picture; with more, scrolling becomes slow."""
+"""Maximum number of rows in a vector picture; with more rows, scrolling becomes slow."""
 MimeBundle = tuple[dict[str, Any], dict[str, Any]]
 """Content of an object for a notebook, by MIME type, and metadata for each type."""
 
@@ -37,7 +37,7 @@ def notebook_pictures(specification: dict[str, Any]) -> MimeBundle:
 
 
 def has_figures() -> bool:
-    """Return whether figures can be drawn."""
+    """Return whether the libraries that draw figures are installed."""
     return not _missing_libraries()
 
 
@@ -46,10 +46,7 @@ def _missing_libraries() -> list[str]:
 
 
 def require_figures() -> None:
-    """Check that figures can be drawn.
-
-    Raise `UnusableInput` if altair or vl-convert is not installed.
-    """
+    """Raise `UnusableInput` if altair or vl-convert, which draw figures, is not installed."""
     missing = _missing_libraries()
     if missing:
         names, verb = " and ".join(missing).replace("_", "-"), "is" if len(missing) == 1 else "are"

@@ -30,7 +30,7 @@ def as_factor(ratio: float) -> str:
 
 
 def percent_change(ratio: float) -> str:
-    """Return a ratio as a change: ``+3.1 %``, or ``×210`` and ``÷3.3`` from a factor of 2 on."""
+    """Return a ratio as a change, ``+3.1 %``; from a factor of 2 on, as ``×210`` or ``÷3.3``."""
     return as_factor(ratio) if reads_as_factor(ratio) else _percent(ratio)
 
 
@@ -67,15 +67,15 @@ def estimate_and_interval(
     """
     ratios = (ratio, *interval)
     largest = max((ratio for ratio in ratios if ratio is not None), default=1.0)
-    # The estimate decides the unit. But if an end is large, all are factors: "+20000 %" misleads.
+    # The estimate decides the unit. If an end is large, all are factors, as "+20000 %" misleads.
     unit_ratio = largest if ratio is None or largest >= FACTOR_FROM else ratio
     estimate, *ends = _in_unit_of(unit_ratio, ratios)
     if ratio is None:
         estimate = unknown
     elif leaves_out(interval, ratio):
         estimate = NO_SINGLE_RATIO
-    known = interval != (None, None)
-    return estimate, " to ".join(ends) if known else unlimited
+    has_an_end = interval != (None, None)
+    return estimate, " to ".join(ends) if has_an_end else unlimited
 
 
 def interval_text(interval: Interval, unlimited: str = "unlimited to unlimited") -> str:

@@ -9,9 +9,8 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-_UNSAFE = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
-"""Unicode categories: controls, directions, lone surrogates, private use, line separators."""
-
+_UNSAFE_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
+"""Unicode categories of controls, directions, lone surrogates, private use, line separators."""
 MAX_LINE_LETTERS = 400
 """Maximum length of a line of untrusted text, such as the reason of a failure."""
 MAX_NAME_LETTERS = 200
@@ -19,11 +18,13 @@ MAX_NAME_LETTERS = 200
 
 
 def visible(text: str) -> str:
-    """Return the text with escapes for all characters that could control a terminal."""
+    """Return the text with an escape for each character that could control a terminal."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(
-        repr(character)[1:-1] if unicodedata.category(character) in _UNSAFE else character
+        repr(character)[1:-1]
+        if unicodedata.category(character) in _UNSAFE_CATEGORIES
+        else character
         for character in text
     )
 
@@ -55,8 +56,8 @@ def as_unicode(text: str) -> str:
 def csv_text(rows: Iterable[Sequence[Any]]) -> str:
     """Return rows as CSV, quoted by RFC 4180; ``None`` is an empty cell.
 
-    A cell with a carriage return is quoted, because a reader may end the row there. Python's
-    writer does not quote this cell.
+    A cell with a carriage return is quoted, because a reader may end the row there. By default,
+    Python's writer does not quote this cell.
     """
     text = io.StringIO()
     plain_writer = csv.writer(text, lineterminator="\n")

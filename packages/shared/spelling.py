@@ -18,7 +18,6 @@ from contextlib import contextmanager
 
 Value = str | float | bool | list[str] | None
 """Value of an option in a message; ``None`` for the option alone."""
-
 _CHOICE_KEY = "equipoise_spelling"
 """Key of the choice in ``sys._xoptions``."""
 _COMMAND_LINE = "command line"
@@ -58,6 +57,8 @@ _IN_PYTHON: dict[tuple[str, Value], str] = {("input", "FILE"): "a shell: sh -c '
 def option(name: str, value: Value = None) -> str:
     """Return an option in the spelling of this process.
 
+    ``name`` is the argument's name in Python. Without a ``value``, the option stands alone.
+
     Examples
     --------
     On the command line and in Python:
@@ -67,13 +68,6 @@ def option(name: str, value: Value = None) -> str:
     - ``option("missing", "drop")``: ``--missing drop`` and ``missing="drop"``
     - ``option("patient", True)``: ``--patient`` and ``patient=True``
     - ``option("exact", ["a", "b"])``: ``--exact a,b`` and ``exact=["a", "b"]``
-
-    Parameters
-    ----------
-    name
-        Name of the argument in Python.
-    value
-        Value of the option; ``None`` gives the name alone, ``True`` gives a flag.
     """
     irregular = _ON_THE_COMMAND_LINE if _is_command_line() else _IN_PYTHON
     if not isinstance(value, list) and (name, value) in irregular:

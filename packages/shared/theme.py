@@ -9,14 +9,11 @@ from __future__ import annotations
 from typing import Any, Literal
 
 Theme = Literal["light", "dark"]
-
 PALETTE = ("#1f83c4", "#d55e00", "#b0508c", "#5aa02c", "#8f7420", "#75808f")
-"""Colours after Okabe and Ito (2008). The contrast to both backgrounds is at least 3. The first
+"""Colours after Okabe and Ito (2008), with a contrast of at least 3 to both backgrounds. The first
 colours differ for every kind of colour blindness."""
-
 SHAPES = ("circle", "diamond", "square", "triangle-up", "cross", "triangle-down")
 """Shapes of the conditions, so that colour is never the only difference."""
-
 BACKGROUND: dict[Theme, str] = {"light": "#ffffff", "dark": "#14181d"}
 """Colour behind a chart."""
 _TEXT: dict[Theme, str] = {"light": "#1b2026", "dark": "#e8ebee"}
@@ -26,7 +23,6 @@ _GRID: dict[Theme, str] = {"light": "#d0d5da", "dark": "#39434c"}
 """Colour of the lines behind a chart."""
 _AXIS: dict[Theme, str] = {"light": "#818b95", "dark": "#707b86"}
 """Colour of lines and ticks of axes, with a contrast of at least 3 (WCAG 2.1, 1.4.11)."""
-
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
 WIDTH = 720
 """Width of a chart in pixels."""
@@ -37,8 +33,8 @@ def color_of(index: int) -> str:
     return PALETTE[index % len(PALETTE)]
 
 
-LABEL_STRIP = 20
-"""Height of the strip behind a name, in pixels."""
+LABEL_STRIP_PIXELS = 20
+"""Height of the strip behind a name."""
 
 
 def shape_of(index: int) -> str:
@@ -88,7 +84,7 @@ def configuration(theme: Theme) -> dict[str, Any]:
                 "strokeJoin": "round",
             },
             # The background of the strip with a name, which hides the lines of the chart.
-            "label-strip": {"color": BACKGROUND[theme], "strokeWidth": LABEL_STRIP},
+            "label-strip": {"color": BACKGROUND[theme], "strokeWidth": LABEL_STRIP_PIXELS},
             "median": {"color": BACKGROUND[theme], "stroke": text, "strokeWidth": 2},
             "median-interval": {"color": text, "strokeWidth": 3},
         },

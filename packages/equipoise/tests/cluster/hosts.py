@@ -69,11 +69,11 @@ def order_for(plan: Plan, *, place: int = 0, builds: Sequence[str] = ()) -> Orde
     fleet = secrets.token_hex(16)
     member = replace(plan, membership=Membership(fleet, place))
     return Order(
-        fleet=fleet,
+        fleet_identity=fleet,
         host_index=place,
         segment=1,
         plan=portable_plan(member, builds),
-        identity=f"{int(fleet, 16) ^ (place + 1):032x}",
+        run_identity=f"{int(fleet, 16) ^ (place + 1):032x}",
         allow_concurrent=True,
     )
 
@@ -85,12 +85,14 @@ def begun(order: Order) -> Status:
 
 def halted(order: Order) -> Status:
     """The status after a campaign was halted."""
-    return from_bytes(tasks.halt(to_bytes(HaltRequest(order.fleet, order.host_index))), Status)
+    return from_bytes(
+        tasks.halt(to_bytes(HaltRequest(order.fleet_identity, order.host_index))), Status
+    )
 
 
 def followed(order: Order, after: bytes = b"") -> FollowReply:
     """How the campaign of an order goes, and what it recorded after a cursor."""
-    question = FollowRequest(order.fleet, order.host_index, order.identity, after)
+    question = FollowRequest(order.fleet_identity, order.host_index, order.run_identity, after)
     return from_bytes(tasks.follow(to_bytes(question)), FollowReply)
 
 

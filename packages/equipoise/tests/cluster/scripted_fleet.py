@@ -119,7 +119,7 @@ class ScriptedHost:
         self.orders.append(order)
         if not self._run:
             self._plan = local_plan(order.plan, MachineFolders(str(self.folder)))
-            identity = bytes.fromhex(order.identity)
+            identity = bytes.fromhex(order.run_identity)
             with mock.patch("equipoise.ledger.store.this_host", return_value=self.reference):
                 self._run = self.ledger.begin_run(self._plan, {}, now, identity=identity)
             self._segment = 1
@@ -165,8 +165,8 @@ class ScriptedHost:
         self.advance(now)
         if not self._run:
             return FollowReply(self.status())
-        after = b"" if self.repeats and self.blocks < 5 else question.after
-        content, has_more = self.ledger.slice(question.identity, after, max_trials=MAX_TRIALS)
+        after = b"" if self.repeats and self.blocks < 5 else question.cursor
+        content, has_more = self.ledger.slice(question.run_identity, after, max_trials=MAX_TRIALS)
         return FollowReply(self.status(), content, has_more)
 
     def status(self) -> Status:
@@ -244,7 +244,8 @@ class ScriptedCluster:
             case "follow":
                 return host.follow(from_bytes(request, FollowRequest), now)
             case "halt":
-                assert from_bytes(request, HaltRequest).fleet == host.orders[0].fleet
+                halt_request = from_bytes(request, HaltRequest)
+                assert halt_request.fleet_identity == host.orders[0].fleet_identity
                 return host.halt(now)
         pytest.fail(f"no host has a task {task}")
 
@@ -263,7 +264,7 @@ class Watcher(FleetListener):
         """Note when that was."""
         self.began = asyncio.get_running_loop().time()
 
-    def changed(self, progress: FleetProgress) -> None:
+    def progress_changed(self, progress: FleetProgress) -> None:
         """Note what is new."""
         now = asyncio.get_running_loop().time() - self.began
         for line in progress.hosts:

@@ -83,14 +83,14 @@ def test_repeated_order_starts_no_second_campaign(host: Path) -> None:
     assert end.running_s > 0.0
     record = recorded(host)
     assert record.plan.membership is not None
-    assert record.plan.membership.fleet_identity == order.fleet
+    assert record.plan.membership.fleet_identity == order.fleet_identity
     assert record.plan.measure.working_folder == str(host)
     assert record.segments[0].stopped_because == "block limit"
     # Once more, and as a late task of an earlier segment: nothing starts.
     assert begun(order) == end
     assert begun(replace(order, segment=0)) == end
     # Nor where its folder had to make room.
-    shutil.rmtree(CampaignFolder.of(order.fleet, order.host_index).path)
+    shutil.rmtree(CampaignFolder.of(order.fleet_identity, order.host_index).path)
     begun(order)
     later = status_at_end(order)
     assert replace(later, running_s=0.0) == replace(end, running_s=0.0)
@@ -106,7 +106,7 @@ def test_slices_reproduce_the_record_of_the_host(
     slices = 0
     with open_for_writing(host.parent / "copy.db", durable=False) as copy:
         while True:
-            answer = followed(order, copy.cursor(order.identity))
+            answer = followed(order, copy.cursor(order.run_identity))
             if answer.slice:
                 slices += 1
                 copy.append_slice(answer.slice)
@@ -114,7 +114,7 @@ def test_slices_reproduce_the_record_of_the_host(
                 break
             else:
                 time.sleep(0.02)
-        run_id = copy.id_of(order.identity)
+        run_id = copy.id_of(order.run_identity)
         assert run_id is not None
         assert copy.read_run(run_id) == recorded(host)
     assert answer.status.stopped_because == "block limit"
@@ -162,7 +162,7 @@ def test_a_campaign_that_is_still_ending_goes_on_in_the_next_session(host: Path)
     until(partial(has_blocks, order, 1))
     assert halted(order).state in ("running", "ended")
     assert begun(replace(order, segment=2)).state in ("waiting", "running")
-    progress = CampaignFolder.of(order.fleet, order.host_index).read_progress()
+    progress = CampaignFolder.of(order.fleet_identity, order.host_index).read_progress()
     assert progress is not None
     assert progress.segment == 2
 
@@ -189,8 +189,8 @@ def test_killed_laboratory_continues_at_the_same_block(host: Path) -> None:
         begun(order)
         blocks += more_blocks
         until(partial(has_blocks, order, blocks))
-        kill(order.fleet)
-        assert until(lambda: state_after_death(order.fleet)) == "died"
+        kill(order.fleet_identity)
+        assert until(lambda: state_after_death(order.fleet_identity)) == "died"
         kept.append(recorded(host))
     assert begun(order).state in ("waiting", "running")
     until(partial(has_blocks, order, blocks + 2))
@@ -229,18 +229,18 @@ def another_campaign() -> Iterator[None]:
 def test_only_the_trials_of_a_killed_laboratory_are_cleared_away(host: Path) -> None:
     order = order_for(plan_for("sleep 1000", "sleep 1001", blocks=1))
     begun(order)
-    trial = until(lambda: trial_of(order.fleet))
+    trial = until(lambda: trial_of(order.fleet_identity))
     # Another campaign of this user begins: what lives is left alone.
-    assert clear_leftovers().cleared == ()
+    assert clear_leftovers().removed_folders == ()
     assert not has_ended(trial)
-    launchers = psutil.Process(process_of(order.fleet)).children()
-    kill(order.fleet)
+    launchers = psutil.Process(process_of(order.fleet_identity)).children()
+    kill(order.fleet_identity)
     for launcher in launchers:
         with contextlib.suppress(psutil.NoSuchProcess):
             launcher.kill()
-    until(lambda: state_after_death(order.fleet))
+    until(lambda: state_after_death(order.fleet_identity))
     begun(order)
-    until(lambda: trial_of(order.fleet))
+    until(lambda: trial_of(order.fleet_identity))
     assert has_ended(trial)
     halted(order)
 
@@ -256,10 +256,10 @@ def has_ended(process: psutil.Process) -> bool:
 def trial_of(fleet: str) -> psutil.Process | None:
     """The trial that a campaign runs now."""
     progress = CampaignFolder.of(fleet, 0).read_progress()
-    if progress is None or progress.process is None:
+    if progress is None or progress.process_id is None:
         return None
     with contextlib.suppress(psutil.NoSuchProcess):
-        for child in psutil.Process(progress.process).children(recursive=True):
+        for child in psutil.Process(progress.process_id).children(recursive=True):
             if child.name() == "sleep":
                 return child
     return None
@@ -270,7 +270,7 @@ def process_of(fleet: str) -> int:
 
     def reported_number() -> int | None:
         progress = CampaignFolder.of(fleet, 0).read_progress()
-        return None if progress is None else progress.process
+        return None if progress is None else progress.process_id
 
     return until(reported_number)
 
@@ -300,7 +300,7 @@ def test_a_level_of_a_study_is_built_on_the_host(host: Path) -> None:
     begun(order)
     assert status_at_end(order).state == "ended"
     program = recorded(host).plan.conditions[0].command[0]
-    assert Path(program).is_relative_to(CampaignFolder.of(order.fleet, 0).builds)
+    assert Path(program).is_relative_to(CampaignFolder.of(order.fleet_identity, 0).builds)
     failing = replace(order_for(plan), builds=(Build("fast", "echo no compiler; exit 3"),))
     begun(failing)
     failure = status_at_end(failing).failure
@@ -428,7 +428,7 @@ def test_unreadable_or_misplaced_plan_is_refused(host: Path) -> None:
 def test_a_fleet_without_identity_is_refused(host: Path, fleet: str) -> None:
     order = order_for(plan_for())
     with pytest.raises(UnusableInput, match="not the identity"):
-        begun(replace(order, fleet=fleet))
+        begun(replace(order, fleet_identity=fleet))
 
 
 def test_variables_of_a_dask_worker_reach_no_trial(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -209,7 +209,7 @@ def test_a_host_of_another_version_is_left_out_and_named(fleet_of: MakeFleet) ->
     assert warning.code == "host_left_out"
     assert "bob has Equipoise 0.0.1" in warning.summary
     strangers = fleet_of(**{name: {"version": "0.0.1"} for name in NAMES})
-    with pytest.raises(UnusableInput, match="no host can be compared"):
+    with pytest.raises(UnusableInput, match="no host can take part"):
         strangers.start()
     assert strangers.ledger.runs() == []
 
@@ -262,13 +262,13 @@ def test_a_host_adds_nothing_to_the_run_of_another_one(
     def of_cyd(question: FollowRequest, now: float) -> FollowReply:
         if not cyd.blocks:
             return own(question, now)
-        other = replace(question, identity=cyd.orders[0].identity, after=b"")
+        other = replace(question, run_identity=cyd.orders[0].run_identity, cursor=b"")
         return replace(cyd.follow(other, now), status=bob.status())
 
     monkeypatch.setattr(bob, "follow", of_cyd)
     outcome = fleet.start()
     assert [line.state for line in outcome.hosts] == ["ended", "failed", "ended"]
-    assert "came without a request" in str(outcome.hosts[1].problem)
+    assert "which was not requested" in str(outcome.hosts[1].problem)
     members = fleet.members()
     assert contents(members["cyd"]) == contents(cyd.record())
 

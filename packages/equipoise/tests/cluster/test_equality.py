@@ -38,7 +38,7 @@ def test_equal_hosts_are_compared_and_ship_nothing() -> None:
 
 
 def test_another_version_is_refused_by_name() -> None:
-    old = replace(introduction("ash"), equipoise="1.0")
+    old = replace(introduction("ash"), equipoise_version="1.0")
     found = compare_hosts(
         FILES, [old, introduction("birch")], [None, FileInventory(FILES)], ship=True
     )
@@ -53,7 +53,7 @@ def test_another_version_is_refused_by_name() -> None:
     ("there", "complaint"),
     [
         (replace(WORDS, digest=None), "words is missing"),
-        (replace(WORDS, digest="0" * 32), "words has different content"),
+        (replace(WORDS, digest="0" * 32), "words differs from the file of this machine"),
     ],
 )
 def test_a_file_that_differs_is_named_or_shipped(there: File, complaint: str) -> None:
@@ -72,7 +72,7 @@ def test_a_program_of_the_system_is_never_shipped() -> None:
     for ship in (True, False):
         found = compare_hosts(FILES, [introduction("ash")], [answer], ship=ship)
         assert not found.comparable
-        assert found.refusals[0].what == "ash: /usr/bin/gzip has different content"
+        assert found.refusals[0].what == "ash: /usr/bin/gzip differs from the file of this machine"
         assert str(found.refusals[0].hint).startswith("install the same files on ash")
 
 

@@ -105,7 +105,7 @@ def test_a_path_out_of_the_folder_is_refused_by_every_task(host: Path, path: str
     order = replace(order_for(plan_for()), shipped=(hostile,))
     with pytest.raises(UnusableInput, match="outside the working folder"):
         begun(order)
-    assert not CampaignFolder.of(order.fleet, 0).working_folder.exists()
+    assert not CampaignFolder.of(order.fleet_identity, 0).working_folder.exists()
 
 
 @pytest.mark.parametrize("digest", [None, "", "../../x", "A" * 32])
@@ -154,7 +154,7 @@ def test_campaign_runs_shipped_files_in_a_separate_folder(
     assert status_at_end(order).state == "ended"
     with open_for_reading(tmp_path / "ledger.db") as ledger:
         record = ledger.read_run("last")
-    work = CampaignFolder.of(order.fleet, 0).working_folder
+    work = CampaignFolder.of(order.fleet_identity, 0).working_folder
     assert record.plan.measure.working_folder == str(work)
     assert record.plan.conditions[0].command == (str(work / "bin" / "tool"),)
     assert [trial.failure for trial in record.trials] == [None, None]
@@ -200,9 +200,9 @@ def test_a_plan_has_the_paths_of_the_host_that_reads_it() -> None:
 
 def test_program_of_another_package_is_from_the_host() -> None:
     plan = plan_of(measure=Measure("/home/me/project"))
-    command = (f"{HERE.packages['equipoise-studies']}/_bin/equipoise-workload", "sort")
+    command = (f"{HERE.other_packages['equipoise-studies']}/_bin/equipoise-workload", "sort")
     plan = replace(plan, conditions=(replace(plan.conditions[0], command=command),))
-    there = MachineFolders("/srv/w", packages={"equipoise-studies": "/opt/studies"})
+    there = MachineFolders("/srv/w", other_packages={"equipoise-studies": "/opt/studies"})
     (condition,) = local_plan(portable_plan(plan), there).conditions
     assert condition.command == ("/opt/studies/_bin/equipoise-workload", "sort")
 

@@ -126,7 +126,8 @@ def test_garbage_in_the_place_of_an_answer_fails_its_host_alone(
 ) -> None:
     line = lying(fleet, follow=lambda *_: msgspec.Raw(garbage))
     assert line.state == "failed"
-    assert "cannot be " in str(line.problem)
+    reasons = ("cannot read a message of the cluster", "cannot be used")
+    assert any(reason in str(line.problem) for reason in reasons)
     assert others_are_whole(fleet)
 
 
@@ -171,9 +172,9 @@ def _everything(ledger: Ledger, identity: str) -> bytes:
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [
-        ({"host": HostReference("9" * 32, "bob")}, "the run was measured on another host than bob"),
-        ({"seed": 12345}, "the plan of the run differs from the plan of the order"),
-        ({"study": "another"}, "the plan of the run differs from the plan of the order"),
+        ({"host": HostReference("9" * 32, "bob")}, "bob sent a run that another host measured"),
+        ({"seed": 12345}, "bob measured another plan than the plan of this campaign"),
+        ({"study": "another"}, "bob measured another plan than the plan of this campaign"),
     ],
 )
 def test_unrequested_run_is_refused_in_the_line_of_its_host(

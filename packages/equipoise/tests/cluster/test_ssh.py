@@ -74,7 +74,7 @@ def test_a_folder_and_a_name_reach_the_interpreter_as_they_are(tmp_path: Path) -
     folder.mkdir()
     host = SshHost("bench1", python=sys.executable, folder=str(folder), name="the left one; or not")
     program = "import os; print(os.getcwd()); print(os.environ['EQUIPOISE_HOST'])"
-    line = f"{host.interpreter()} -c {shlex.quote(program)}"
+    line = f"{host.python_line()} -c {shlex.quote(program)}"
     done = subprocess.run(line, shell=True, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == [str(folder), "the left one; or not"]
 

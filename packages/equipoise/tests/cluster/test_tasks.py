@@ -59,20 +59,20 @@ def test_refusal_of_a_host_raises_when_it_is_read(host: Path) -> None:
     "content", [b"", b"\xc1", b"\x81\xa1x" + b"\x91" * 100_000 + b"\xc0", b"\x91" * 100_000]
 )
 def test_malformed_or_deeply_nested_message_is_refused(content: bytes) -> None:
-    with pytest.raises(UnusableInput, match="a message of the cluster cannot be read"):
+    with pytest.raises(UnusableInput, match="cannot read a message of the cluster"):
         from_bytes(content, Status)
 
 
 def test_a_request_of_another_version_is_refused(host: Path) -> None:
-    with pytest.raises(UnusableInput, match="cannot be read"):
+    with pytest.raises(UnusableInput, match="cannot read a message"):
         from_bytes(tasks.begin(to_bytes(FileInventory(()))), Status)
-    with pytest.raises(UnusableInput, match="cannot be read"):
+    with pytest.raises(UnusableInput, match="cannot read a message"):
         from_bytes(tasks.examine(b"no message"), FileInventory)
 
 
 def test_an_order_that_another_version_stored_is_named(host: Path) -> None:
     order = order_for(plan_for())
-    folder = CampaignFolder.of(order.fleet, order.host_index)
+    folder = CampaignFolder.of(order.fleet_identity, order.host_index)
     folder.path.mkdir()
     (folder.path / "order").write_bytes(b"\x80")
     with pytest.raises(UnusableInput, match="another version of Equipoise began the campaign"):
@@ -96,7 +96,11 @@ def test_final_progress_fits_the_reserved_file_size(host: Path) -> None:
     folder.write_progress(StoredProgress("waiting", segment=1))
     size = (host / "state").stat().st_size
     long = StoredProgress(
-        "failed", segment=1, failure="\U0001f525\x1b\n" * 9999, hint="\udcff" * 9999, run="r" * 99
+        "failed",
+        segment=1,
+        failure="\U0001f525\x1b\n" * 9999,
+        hint="\udcff" * 9999,
+        run_id="r" * 99,
     )
     folder.write_progress(long)
     assert (host / "state").stat().st_size == size
@@ -109,7 +113,7 @@ def test_final_progress_fits_the_reserved_file_size(host: Path) -> None:
 
 def test_damaged_state_is_ignored(host: Path) -> None:
     folder = CampaignFolder(host)
-    folder.write_progress(StoredProgress("running", segment=1, process=123))
+    folder.write_progress(StoredProgress("running", segment=1, process_id=123))
     content = (host / "state").read_bytes()
     (host / "state").write_bytes(content.replace(b"123", b"456"))
     assert folder.read_progress() is None

@@ -246,7 +246,7 @@ def test_processes_of_a_trial_end_at_the_next_start_if_caller_and_launcher_are_k
     )
     try:
         wait_until((tmp_path / "pids").exists, "the daemon starts")
-        assert clear_leftovers().cleared == ()
+        assert clear_leftovers().removed_folders == ()
         sleeping, its_launcher = numbers(tmp_path / "pids")
         # The caller must not notice it.
         caller.send_signal(signal.SIGSTOP)
@@ -255,8 +255,8 @@ def test_processes_of_a_trial_end_at_the_next_start_if_caller_and_launcher_are_k
         caller.kill()
         caller.wait()
     assert is_running(sleeping)
-    (cleared,) = clear_leftovers().cleared
-    assert cleared.processes >= 1
+    (cleared,) = clear_leftovers().removed_folders
+    assert cleared.killed_processes >= 1
     assert not is_running(sleeping)
     assert not Path(cleared.folder).exists()
 

@@ -78,8 +78,8 @@ def test_an_abandoned_folder_is_removed_and_its_processes_end(places: Places) ->
     with running("sh", "-c", forgets, cwd=folder, environment=named) as trial:
         assert trial.stdout is not None
         child = int(trial.stdout.readline())
-        (cleared,) = clear_leftovers().cleared
-        assert (cleared.folder, cleared.processes) == (str(folder), 2)
+        (cleared,) = clear_leftovers().removed_folders
+        assert (cleared.folder, cleared.killed_processes) == (str(folder), 2)
         assert cleared.describe().endswith(f"{folder}; ended 2 of its processes")
         assert trial.wait() == -signal.SIGKILL
         assert not is_running(child)
@@ -90,8 +90,8 @@ def test_processes_end_even_if_their_folder_was_removed(places: Places) -> None:
     folder = killed_campaign()
     with running("sleep", "60", environment={METRICS_VARIABLE: f"{folder}/metrics.jsonl"}) as trial:
         folder.rmdir()
-        (cleared,) = clear_leftovers().cleared
-        assert cleared.processes == 1
+        (cleared,) = clear_leftovers().removed_folders
+        assert cleared.killed_processes == 1
         assert trial.wait() == -signal.SIGKILL
     assert list(places.temporary.iterdir()) == []
 
@@ -104,7 +104,7 @@ def test_folders_of_the_user_that_only_look_like_ours_stay_with_their_processes(
         folder.mkdir()
         (folder / "owner").write_text("me")
     with running("sleep", "60", cwd=notes) as works, running("sleep", "60", cwd=probe) as too:
-        assert clear_leftovers().cleared == ()
+        assert clear_leftovers().removed_folders == ()
         assert (works.poll(), too.poll()) == (None, None)
     assert (notes / "owner").read_text() == (probe / "owner").read_text() == "me"
 
@@ -119,8 +119,8 @@ def test_a_process_that_only_works_in_an_abandoned_folder_is_named_and_the_folde
         assert f"process {shell.pid} works in the folder" in leftover.reason
         assert shell.poll() is None
         assert folder.is_dir()
-    (cleared,) = clear_leftovers().cleared
-    assert (cleared.folder, cleared.processes) == (str(folder), 0)
+    (cleared,) = clear_leftovers().removed_folders
+    assert (cleared.folder, cleared.killed_processes) == (str(folder), 0)
 
 
 def test_a_campaign_that_was_killed_while_it_removed_its_folder_is_cleared_away(
@@ -147,7 +147,7 @@ def test_the_leftovers_of_a_campaign_in_its_own_folder_are_removed(places: Place
     places.private.touch()
     folder = killed_campaign()
     assert folder.parent != places.private
-    (cleared,) = clear_leftovers().cleared
+    (cleared,) = clear_leftovers().removed_folders
     assert cleared.folder == str(folder)
     assert list(places.temporary.iterdir()) == [places.private]
 
@@ -180,7 +180,7 @@ def test_in_a_folder_of_other_users_nothing_is_removed_and_no_process_ended(
     attack(folder)
     with running("sleep", "60", environment=named) as process:
         clearance = clear_leftovers()
-        assert clearance.cleared == ()
+        assert clearance.removed_folders == ()
         assert [leftover.path for leftover in clearance.leftovers] == [str(places.private)]
         assert process.poll() is None
     assert (folder / "mine").read_text() == "mine"
@@ -232,7 +232,7 @@ def test_a_lock_that_is_not_proven_is_left_and_named(
     attack(lock_of(folder))
     with running("sleep", "60", environment=named) as process:
         clearance = clear_leftovers()
-        assert clearance.cleared == ()
+        assert clearance.removed_folders == ()
         assert [leftover.path for leftover in clearance.leftovers] == [str(lock_of(folder))]
         assert process.poll() is None
     assert (folder / "mine").read_text() == "mine"
@@ -252,7 +252,7 @@ def test_a_link_in_place_of_a_folder_is_removed_and_not_followed(places: Places)
     original = folder.rename(places.temporary / "original")
     (original / "mine").write_text("mine")
     folder.symlink_to(original)
-    (cleared,) = clear_leftovers().cleared
+    (cleared,) = clear_leftovers().removed_folders
     assert cleared.folder == str(folder)
     assert (original / "mine").read_text() == "mine"
 

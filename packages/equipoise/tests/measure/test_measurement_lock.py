@@ -20,7 +20,7 @@ from packages.equipoise.tests.programs import finished
 HOLD = """
 import sys
 from equipoise.measure.measurement_lock import lock_host
-with lock_host(lambda owner: print("waits for", owner.process, flush=True), name=sys.argv[1]):
+with lock_host(lambda owner: print("waits for", owner.pid, flush=True), name=sys.argv[1]):
     print("has it", flush=True)
     sys.stdin.read()
 print("gave it back", flush=True)
@@ -110,7 +110,7 @@ def test_waiting_campaigns_run_one_after_the_other(name: str, campaign: Campaign
     assert first.wait(600) == 0
     while waiting:
         owner = owner_of(name)
-        (process,) = [process for process in waiting if process.pid == owner.process]
+        (process,) = [process for process in waiting if process.pid == owner.pid]
         waiting.remove(process)
         assert process.stdin is not None
         process.stdin.close()
@@ -162,7 +162,7 @@ def test_a_campaign_inside_another_one_is_refused_without_endless_wait(name: str
         done = finished(
             ["sh", "-c", '"$@"; true', "sh", sys.executable, "-c", inner, name], check=True
         )
-    assert "inside another one" in done.stdout
+    assert "inside another campaign" in done.stdout
     assert "allow_concurrent=True" in done.stdout
 
 

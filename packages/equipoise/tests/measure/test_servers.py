@@ -207,16 +207,16 @@ def test_requests_to_a_server_start_only_when_its_process_exists(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     absent: list[tuple[int, ...]] = [(), ()]
-    processes = servers.Life.processes
+    pids = servers.Life.pids
 
     def found(life: servers.Life) -> tuple[int, ...]:
-        return absent.pop() if absent else processes(life)
+        return absent.pop() if absent else pids(life)
 
     def accept_if_started(address: str | tuple[str, int]) -> bool:
         assert absent == [], "nobody but another program can answer yet"
         return accepts(address)
 
-    monkeypatch.setattr(servers.Life, "processes", found)
+    monkeypatch.setattr(servers.Life, "pids", found)
     monkeypatch.setattr(servers, "accepts", accept_if_started)
     assert stage.run(python(FETCH), Server(HTTP)).trial.failure is None
 

@@ -188,7 +188,7 @@ def test_a_file_that_is_not_regular_or_too_large_is_named_and_not_read(
     metrics = MetricsFile(tmp_path).read()
     assert metrics.samples == ()
     assert metrics.problem is None
-    assert metrics.unreadable == f"its metrics file {why}"
+    assert metrics.unreadable_because == f"its metrics file {why}"
 
 
 @pytest.mark.parametrize(
@@ -216,12 +216,12 @@ def test_a_folder_that_was_replaced_is_neither_read_nor_cleared(tmp_path: Path) 
     file.clear()
     assert (other / "metrics.jsonl").read_text() == GOOD
     assert file.read().samples == ()
-    assert file.read().unreadable is not None
+    assert file.read().unreadable_because is not None
 
 
 def test_a_folder_that_was_removed_is_made_again_for_the_next_trial(tmp_path: Path) -> None:
     file = MetricsFile(tmp_path / "private")
-    assert file.read().unreadable == "the folder of its metrics file was removed"
+    assert file.read().unreadable_because == "the folder of its metrics file was removed"
     file.clear()
     assert file.read() == WorkloadMetrics(())
 

@@ -94,7 +94,7 @@ def test_folder_is_reported_only_after_its_cleaner_is_killed(program: Path, tmp_
                 process.kill()
         assert until(killed.has_ended)
     (folder,) = tmp_path.iterdir()
-    assert clear_leftovers().cleared == ()
+    assert clear_leftovers().removed_folders == ()
     # No lock file proves that it is a probe's: the user decides.
     assert [leftover.path for leftover in abandoned_probes(tmp_path)] == [str(folder)]
 

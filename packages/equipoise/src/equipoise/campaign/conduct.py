@@ -112,7 +112,7 @@ def _servers(plan: Plan, scratch: Path) -> AbstractContextManager[Servers | None
         return nullcontext()
     from equipoise.measure.servers import Servers
 
-    return Servers(lambda: Launcher(launcher_program(), campaign=scratch), scratch)
+    return Servers(lambda: Launcher(launcher_program(), shared_scratch=scratch), scratch)
 
 
 def start(

@@ -16,7 +16,7 @@ from typing import Any
 from msgspec import Struct
 
 from equipoise.measure.environment import MappedLibraries, Unknown, mapped_libraries
-from equipoise.measure.environment.hardware import HUGE_PAGES
+from equipoise.measure.environment.hardware import HUGE_PAGES_FILE
 from equipoise.measure.environment.libraries import (
     BLIS_VARIABLE,
     CORE_VARIABLES,
@@ -239,15 +239,15 @@ def _check_process(condition: Condition) -> None:
         if process.huge_pages and _huge_pages_are_off():
             raise TookNoEffect(
                 condition.name,
-                f"huge pages are disabled on this host ({HUGE_PAGES})",
-                hint=f"enable them: echo madvise | sudo tee {HUGE_PAGES}",
+                f"huge pages are disabled on this host ({HUGE_PAGES_FILE})",
+                hint=f"enable them: echo madvise | sudo tee {HUGE_PAGES_FILE}",
                 study_key="huge_pages",
             )
 
 
 def _huge_pages_are_off() -> bool:
     try:
-        return "[never]" in Path(HUGE_PAGES).read_text("ascii")
+        return "[never]" in Path(HUGE_PAGES_FILE).read_text("ascii")
     except OSError:
         # A kernel without transparent huge pages does not have this file.
         return True

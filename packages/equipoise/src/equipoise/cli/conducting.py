@@ -86,7 +86,7 @@ def clear_killed_campaigns(output: OutputOptions) -> None:
     clearance = clear_leftovers()
     if output.quiet:
         return
-    for removed in clearance.cleared:
+    for removed in clearance.removed_folders:
         say(removed.describe())
     if clearance.leftovers:
         first_leftover, other_count = clearance.leftovers[0], len(clearance.leftovers) - 1

@@ -77,7 +77,7 @@ def command(request: DoctorRequest) -> int:
 
 def _run_examination(output: OutputOptions) -> int:
     clearance = clear_leftovers()
-    for removed in clearance.cleared:
+    for removed in clearance.removed_folders:
         say(removed.describe())
     for leftover in (*clearance.leftovers, *abandoned_probes()):
         say(leftover.describe(), leftover.hint)

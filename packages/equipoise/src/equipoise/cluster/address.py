@@ -38,7 +38,6 @@ _PRIVATE_NETWORKS = tuple(
     )
 )
 """Loopback, private (RFC 1918, RFC 4193) and link-local (RFC 3927, RFC 4291) networks."""
-
 Resolver = Callable[[str], Iterable[str]]
 """Function that returns the numeric addresses of a host."""
 
@@ -127,9 +126,9 @@ def resolve(host: str) -> tuple[str, ...]:
 
 
 def refuse_unprotected(address: SchedulerAddress, resolver: Resolver = resolve) -> None:
-    """Raise `UnusableInput` if an address is neither encrypted nor private, or is unknown.
+    """Raise `UnusableInput` if a scheduler is unknown, or is on a public network without TLS.
 
-    An address is private if all its numeric addresses are (see `is_private_address`).
+    A scheduler is private if all its numeric addresses are private (see `is_private_address`).
     """
     if address.is_encrypted:
         return

@@ -80,8 +80,8 @@ def begin(order: Order) -> Status:
     Raise `UnusableInput` if the order has no usable plan, a shipped file is missing, or the folder
     of the campaign cannot be written.
     """
-    require_run_identity(order.identity)
-    folder = CampaignFolder.of(order.fleet, order.host_index)
+    require_run_identity(order.run_identity)
+    folder = CampaignFolder.of(order.fleet_identity, order.host_index)
     try:
         if not folder.path.exists():
             remove_old_campaigns(folder.path.parent)
@@ -95,7 +95,7 @@ def begin(order: Order) -> Status:
 
 
 def _must_start(order: Order, folder: CampaignFolder) -> bool:
-    """Return whether an order starts a process, if no process of the campaign is alive."""
+    """Return whether an order starts the process of a campaign that has no living process."""
     progress = folder.read_progress()
     if progress is None or order.segment > progress.segment:
         return True
@@ -118,7 +118,7 @@ def _start_process(order: Order, folder: CampaignFolder, life_descriptor: int) -
     folder.write_order(stored_order)
     progress = StoredProgress("waiting", segment=order.segment)
     if (earlier_progress := folder.read_progress()) is not None:
-        progress = replace(progress, run=earlier_progress.run, blocks=earlier_progress.blocks)
+        progress = replace(progress, run_id=earlier_progress.run_id, blocks=earlier_progress.blocks)
     folder.write_progress(progress)
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
     if folder.log.exists() and folder.log.stat().st_size > _MAX_LOG_BYTES:
@@ -181,7 +181,7 @@ def _folders_with_builds(stored_order: StoredOrder, folder: CampaignFolder) -> M
     lines = {build.level: folders.to_local(build.line) for build in stored_order.order.builds}
     # A killed process may have left incomplete builds.
     shutil.rmtree(folder.builds, ignore_errors=True)
-    builds = build_levels(lines, folder.builds, own_environment(), folders.folder)
+    builds = build_levels(lines, folder.builds, own_environment(), folders.working_folder)
     return replace(folders, builds=tuple(builds.values()))
 
 
@@ -189,7 +189,7 @@ def check_plan(plan: Plan, order: Order) -> None:
     """Raise `UnusableInput` if a plan is for another host, or cannot be measured on a cluster."""
     member = plan.membership
     if member is None or (member.fleet_identity, member.host_index) != (
-        order.fleet,
+        order.fleet_identity,
         order.host_index,
     ):
         raise version_mismatch("the order has a plan for another host of the fleet")
@@ -219,16 +219,16 @@ class _ProgressWriter(ProgressListener):
         self, run_id: str, plan: Plan, earliest_block: int, blocks_before: int
     ) -> None:
         """Write the run id."""
-        self.write(run=run_id, blocks=blocks_before)
+        self.write(run_id=run_id, blocks=blocks_before)
 
     def block_ended(self, progress: CampaignProgress) -> None:
         """Write the number of complete blocks."""
         self.write(blocks=progress.blocks)
 
     def write(self, **changes: object) -> None:
-        """Change fields of the progress, and write the progress."""
-        began = self.progress.began
-        running_s = 0.0 if began is None else time.monotonic() - began
+        """Change these fields of the progress, and write the progress."""
+        started_at_s = self.progress.started_at_s
+        running_s = 0.0 if started_at_s is None else time.monotonic() - started_at_s
         self.progress = replace(self.progress, **{"running_s": running_s, **changes})
         self._folder.write_progress(self.progress)
 
@@ -243,7 +243,7 @@ def run(folder: CampaignFolder) -> None:
     stopped_because = INTERRUPTED
     failure: EquipoiseError | None = None
     try:
-        writer.write(process=os.getpid())
+        writer.write(process_id=os.getpid())
         if not folder.is_halted(stored_order.order.segment):
             stopped_because = _measure(folder, stored_order, writer)
     except (KeyboardInterrupt, Interrupted):
@@ -263,7 +263,7 @@ def run(folder: CampaignFolder) -> None:
         stopped_because=None if failure else stopped_because,
         failure=failure and failure.what,
         hint=failure and failure.hint,
-        process=None,
+        process_id=None,
     )
 
 
@@ -282,15 +282,15 @@ def _measure(folder: CampaignFolder, stored_order: StoredOrder, writer: _Progres
         open_for_writing(stored_order.ledger, durable=order.durable) as ledger,
     ):
         clear_leftovers()
-        writer.write(state="running", began=time.monotonic(), hint=None)
-        run_id = ledger.id_of(order.identity)
+        writer.write(state="running", started_at_s=time.monotonic(), hint=None)
+        run_id = ledger.id_of(order.run_identity)
         if run_id is None:
             plan = local_plan(order.plan, _folders_with_builds(stored_order, folder))
-            identity = bytes.fromhex(order.identity)
+            identity = bytes.fromhex(order.run_identity)
             run_id = conduct.start(plan, ledger, writer, identity=identity)
         else:
             _resume(run_id, order, ledger, writer)
-        writer.write(run=run_id)
+        writer.write(run_id=run_id)
         return ledger.read_run(run_id).segments[-1].stopped_because or INTERRUPTED
 
 
@@ -298,7 +298,7 @@ def _resume(run_id: str, order: Order, ledger: Ledger, writer: _ProgressWriter) 
     """Continue a campaign, unless it has ended and the order adds no blocks."""
     record = ledger.read_run(run_id)
     block_count = len(complete_blocks(record.draws, record.trials))
-    writer.write(run=run_id, blocks=block_count)
+    writer.write(run_id=run_id, blocks=block_count)
     stop_reason = record.segments[-1].stopped_because
     if order.limits is None and stop_reason in get_args(StopReason):
         # The campaign has ended, and the order has no new limits.

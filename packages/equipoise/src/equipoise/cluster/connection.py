@@ -34,11 +34,10 @@ if TYPE_CHECKING:
 
 CONNECT_TIMEOUT_S = 5.0
 """Seconds in which a scheduler must answer."""
-
 _GREETING_LENGTH = struct.Struct("<Q")
-"""First bytes of the greeting (the first message of a scheduler): the length of the greeting."""
+"""First eight bytes of a greeting, the first message of a scheduler: the greeting's length."""
 _MAX_GREETING_BYTES = 1 << 20
-"""Maximum length of a greeting; a longer one is not from Dask."""
+"""Maximum length of a greeting; Dask sends no longer greeting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +49,7 @@ class TlsFiles:
     certificate: Path
     """Certificate of this process."""
     key: Path
-    """Private key of that certificate, without a password."""
+    """Private key of ``certificate``, without a password."""
 
 
 class ClusterAccess(Struct, frozen=True):
@@ -59,7 +58,7 @@ class ClusterAccess(Struct, frozen=True):
     address: ClusterAddress
     tls: TlsFiles | None = None
     insecure: bool = False
-    """Whether the user accepts that anybody on the path can run code as this user."""
+    """Whether the connection may be unprotected (`equipoise.cluster.address`)."""
 
 
 @contextmanager
@@ -206,8 +205,8 @@ def _tls_file_error(file: Path, error: Exception) -> UnusableInput:
         return UnusableInput(f"there is no TLS file {file}", hint="check the path of the file")
     return UnusableInput(
         f"the TLS file {file} cannot be used: {error}",
-        hint=f"give PEM files: {option('tls_key')} is the key of {option('tls_cert')}, without a "
-        "password",
+        hint="give a certificate and its key as PEM files without a password: "
+        f"{option('tls_cert')} and {option('tls_key')}",
     )
 
 

@@ -1,8 +1,8 @@
 """The coordinator of a fleet: it sends orders to the hosts and copies their records.
 
-A fleet has the hosts of one campaign. The coordinator follows each host in a separate task, so that
-a slow host does not delay other hosts. The coordinator requests the record of a host in slices. A
-slice begins at the end of the coordinator's copy.
+A fleet has the hosts of one campaign. An order is the request to measure a plan on a host. The
+coordinator follows each host in a separate task, so that a slow host does not delay other hosts.
+The record of a host comes in slices. A slice begins at the end of the coordinator's copy.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ HOST_TIMEOUT_S = 300.0
 TASK_TIMEOUT_S = 20.0
 """Seconds in which a host must answer one request."""
 HALT_TIMEOUT_S = 4.0
-"""Seconds in which all hosts together must answer the request to stop."""
+"""Seconds in which all hosts together must answer the request to halt."""
 MIN_PAUSE_S, MAX_PAUSE_S = 0.3, 5.0
 """Shortest and longest pause between two requests to an answering host."""
 PAUSE_FRACTION = 0.02
 """Pause between two requests to a host, as a fraction of the time since the campaign began. An
 answer may disturb a trial, so requests are rare."""
-MAX_DELAY_S = 15.0
-"""Longest pause after a request without an answer, in seconds."""
+MAX_RETRY_PAUSE_S = 15.0
+"""Longest pause before a failed request or order is repeated, in seconds."""
 IDLE_TIMEOUT_S = 3600.0
 """Seconds without a new record after which the coordinator gives up an answering host. A longer
 ``host_timeout_s`` replaces this time."""
@@ -50,10 +50,8 @@ MAX_RESTARTS = 100
 """Maximum number of restarts of a host's dead campaign process."""
 MAX_DEATHS = 3
 """Maximum number of deaths of a host's campaign process without a new block."""
-
 _MAX_TIME_S = 1e9
 """Maximum running time that a host may report; it replaces a longer time."""
-
 HostState = Literal["starting", "waiting", "measuring", "no answer", "ended", "failed", "missing"]
 """``waiting``: the host waits for its measurement lock; ``missing``: the coordinator gave up the
 host, because no answer or no new record came for too long."""
@@ -86,7 +84,7 @@ class FleetProgress(Struct, frozen=True):
 
     @property
     def missing(self) -> tuple[HostProgress, ...]:
-        """The hosts without an answer for too long."""
+        """The hosts that the coordinator gave up."""
         return tuple(host for host in self.hosts if host.state == "missing")
 
     @property
@@ -101,7 +99,7 @@ class FleetListener:
     def fleet_started(self, progress: FleetProgress) -> None:
         """Report the start, before the first request."""
 
-    def changed(self, progress: FleetProgress) -> None:
+    def progress_changed(self, progress: FleetProgress) -> None:
         """Report a change of a host's progress."""
 
     def fleet_ended(self) -> None:
@@ -134,7 +132,7 @@ class HostCampaign:
     """Number of complete blocks when `_deaths` was set to 0."""
 
     def __post_init__(self) -> None:
-        """Send the order of a new campaign with the first request."""
+        """Decide whether the next request is the order: it is the first request of a campaign."""
         self.must_order = not self.may_have_ended
 
     @property
@@ -145,7 +143,7 @@ class HostCampaign:
     def note_answer(self, status: Status, now: float) -> None:
         """Note an answer of the host, and decide whether to send the order again."""
         self.answered_at, self._silences = now, 0
-        status = _sanitise(status)
+        status = _limited_status(status)
         problem, hint = status.failure, status.hint
         self._absences = self._absences + 1 if status.state == "absent" else 0
         state: HostState = "ended" if status.state == "ended" else "failed"
@@ -161,7 +159,7 @@ class HostCampaign:
                 state, self.must_order = "starting", True
             case "died":
                 state, problem, hint = self._note_death(status.blocks)
-            case "ended" | "failed" if self._has_more_to_do(status):
+            case "ended" | "failed" if self._must_continue(status):
                 state, self.must_order, self.may_have_ended = "starting", True, False
         self.progress = HostProgress(self.progress.host, state, status, problem, hint)
 
@@ -173,7 +171,7 @@ class HostCampaign:
         """Note a missing answer; return the seconds until the next request."""
         self.progress = replace(self.progress, state="no answer", problem=reason, hint=None)
         self._silences += 1
-        return min(2.0 ** (self._silences - 1), MAX_DELAY_S)
+        return min(2.0 ** (self._silences - 1), MAX_RETRY_PAUSE_S)
 
     def give_up_silent_host(self, silent_s: float) -> None:
         """Give up the host after ``silent_s`` seconds without an answer."""
@@ -195,13 +193,13 @@ class HostCampaign:
         """Return the seconds until the next request."""
         if self.must_order:
             repeat_count = max(self._deaths, self._absences)
-            return min(2.0 ** (repeat_count - 1), MAX_DELAY_S) if repeat_count else 0.0
+            return min(2.0 ** (repeat_count - 1), MAX_RETRY_PAUSE_S) if repeat_count else 0.0
         pause_s = PAUSE_FRACTION * self.progress.status.running_s
         # In this order, `min` and `max` return a bound if the running time is NaN.
         return max(MIN_PAUSE_S, min(MAX_PAUSE_S, pause_s))
 
-    def _has_more_to_do(self, status: Status) -> bool:
-        """Return whether the campaign ended in an earlier segment and must continue."""
+    def _must_continue(self, status: Status) -> bool:
+        """Return whether a campaign that ended in an earlier segment must continue."""
         if not self.may_have_ended:
             return False
         was_halted = status.stopped_because == INTERRUPTED
@@ -217,11 +215,8 @@ class HostCampaign:
             problem = f"the process of the campaign died {self._deaths} times without a new block"
             if self._deaths <= MAX_DEATHS:
                 problem = f"the process of the campaign died {self._restarts} times"
-            return (
-                "failed",
-                problem,
-                "find out what kills the process, such as a memory limit, then resume the fleet",
-            )
+            hint = "find out what kills the process, such as a memory limit, then resume the fleet"
+            return "failed", problem, hint
         self.must_order = True
         return "starting", "the process of the campaign died and starts again", None
 
@@ -269,7 +264,7 @@ class Coordinator:
     async def _report_changes(self) -> None:
         while True:
             await self.roster.wait_for_change(MAX_PAUSE_S)
-            self.listener.changed(self.progress())
+            self.listener.progress_changed(self.progress())
 
     async def _follow(self, campaign: HostCampaign) -> None:
         campaign.answered_at = campaign.recorded_at = self._now()
@@ -281,13 +276,13 @@ class Coordinator:
                 campaign.give_up_silent_host(silent_s)
             elif campaign.is_under_way() and idle_s > max(self.host_timeout_s, IDLE_TIMEOUT_S):
                 campaign.give_up_idle_host(idle_s)
-            self.listener.changed(self.progress())
+            self.listener.progress_changed(self.progress())
             if not campaign.is_over:
                 await asyncio.sleep(pause_s)
 
     async def _send_request(self, campaign: HostCampaign) -> float:
         """Send one request to a host; return the seconds until the next request."""
-        host = campaign.host.identity
+        host = campaign.host
         try:
             if not campaign.must_order:
                 return await self._pull_records(campaign)
@@ -306,13 +301,14 @@ class Coordinator:
         return campaign.pause_s()
 
     async def _pull_records(self, campaign: HostCampaign) -> float:
-        order, host = campaign.order, campaign.host.identity
-        cursor = self.ledger.cursor(order.identity)
-        request = FollowRequest(order.fleet, order.host_index, order.identity, cursor)
+        """Copy the next slice of a host's record; return the seconds until the next request."""
+        order, host = campaign.order, campaign.host
+        cursor = self.ledger.cursor(order.run_identity)
+        request = FollowRequest(order.fleet_identity, order.host_index, order.run_identity, cursor)
         reply = await self.roster.request(host, tasks.follow, request, FollowReply, TASK_TIMEOUT_S)
         if reply.slice:
-            self.ledger.append_slice(reply.slice, check=partial(_check_head, campaign))
-        has_new_records = self.ledger.cursor(order.identity) != cursor
+            self.ledger.append_slice(reply.slice, check=partial(_check_run, campaign))
+        has_new_records = self.ledger.cursor(order.run_identity) != cursor
         if has_new_records:
             campaign.recorded_at = self._now()
         if reply.has_more:
@@ -327,11 +323,11 @@ class Coordinator:
     async def _halt_hosts(self) -> None:
         halts = [self._halt_host(campaign) for campaign in self.campaigns if not campaign.is_over]
         await asyncio.gather(*halts)
-        self.listener.changed(self.progress())
+        self.listener.progress_changed(self.progress())
 
     async def _halt_host(self, campaign: HostCampaign) -> None:
-        request = HaltRequest(campaign.order.fleet, campaign.order.host_index)
-        host = campaign.host.identity
+        request = HaltRequest(campaign.order.fleet_identity, campaign.order.host_index)
+        host = campaign.host
         try:
             status = await self.roster.request(host, tasks.halt, request, Status, HALT_TIMEOUT_S)
             campaign.note_answer(status, 0.0)
@@ -342,7 +338,8 @@ class Coordinator:
         return asyncio.get_running_loop().time()
 
 
-def _sanitise(status: Status) -> Status:
+def _limited_status(status: Status) -> Status:
+    """Return a status with short texts and a possible running time, as the host may be faulty."""
     is_valid_time = math.isfinite(status.running_s) and status.running_s >= 0.0
     return replace(
         status,
@@ -353,17 +350,18 @@ def _sanitise(status: Status) -> Status:
     )
 
 
-def _check_head(campaign: HostCampaign, head: Head) -> None:
-    """Raise `UnusableInput` unless a run has the identity, the host and the plan of the order."""
+def _check_run(campaign: HostCampaign, head: Head) -> None:
+    """Raise `UnusableInput` if a run has another identity, host or plan than the ordered run."""
     order, host = campaign.order, campaign.host
+    hint = f"install the same version of Equipoise on {host.name}, then begin a new campaign"
     measuring_host = None if head.host is None else head.host[0].hex()
-    if head.identity.hex() != order.identity:
-        problem = f"the host sent the run {short_line(head.id)}, which came without a request"
+    if head.identity.hex() != order.run_identity:
+        problem = f"{host.name} sent the run {short_line(head.id)}, which was not requested"
     elif measuring_host != host.identity:
-        problem = f"the run was measured on another host than {host.name}"
+        problem = f"{host.name} sent a run that another host measured"
+        hint = f"begin a new campaign, in which {host.name} measures itself"
     elif not are_equal_plans(order.plan, head.plan):
-        problem = "the plan of the run differs from the plan of the order"
+        problem = f"{host.name} measured another plan than the plan of this campaign"
     else:
         return
-    hint = "install the same version of Equipoise on every host, then begin a new campaign"
     raise UnusableInput(problem, hint=hint)

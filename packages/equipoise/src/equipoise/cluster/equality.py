@@ -2,7 +2,7 @@
 
 A host with another version of Equipoise, or with a different program or input, is left out. With
 ``--ship``, the coordinator ships (sends) files of the working folder. `files_of` finds the files of
-a plan. `compare_hosts` finds the hosts with the same files.
+a plan on this machine, which is the coordinator. `compare_hosts` compares them with each host's.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _MAX_SHIPMENTS = 2
 _KERNEL_FOLDERS = ("/proc/", "/sys/", "/dev/")
 """Folders whose files the kernel makes; their files are not compared."""
 _SHELL_CHARACTERS = re.compile(r"[|&;<>()$`*?\[\]{}~!#\n]")
-"""Characters with a meaning for a shell; a line without them is one command."""
+"""Characters with a meaning for a shell; a line without these characters is one command."""
 _SHELL_SEPARATORS = re.compile(r"[\s;&|<>()='\"`]+")
 """Characters between two words of a shell line."""
 _MAX_DIFFERENCES = 3
@@ -57,7 +57,7 @@ _MAX_DIFFERENCES = 3
 
 
 class HostComparison(Struct, frozen=True):
-    """The hosts with equal files, and the reasons why other hosts are left out."""
+    """The comparable hosts, whose files are equal, and the reasons why others are left out."""
 
     comparable: dict[HostReference, tuple[File, ...]]
     """Files to ship (`Order.shipped`), by comparable host."""
@@ -65,7 +65,7 @@ class HostComparison(Struct, frozen=True):
     """An error for each host that is left out, with its differences."""
 
     def without(self, host: HostReference, refusal: UnusableInput) -> HostComparison:
-        """Return the comparison with one host left out."""
+        """Return the comparison after one more host is left out."""
         remaining = {other: files for other, files in self.comparable.items() if other != host}
         return HostComparison(remaining, (*self.refusals, refusal))
 
@@ -82,12 +82,13 @@ async def prepare_hosts(
 
     ``files`` are the files of the plan on this machine. ``folder`` is the working folder.
 
-    Raise `UnusableInput` if no host can be compared, or a file cannot be shipped.
+    Raise `UnusableInput` if all hosts are left out, or a file is too large to be shipped.
     """
     inventories = await asyncio.gather(
         *(_inventory(files, introduction, roster) for introduction in introductions)
     )
     comparison = compare_hosts(files, introductions, inventories, ship=ship)
+    # Every host that needs files needs the same files.
     _check_total_size(folder, next(filter(None, comparison.comparable.values()), ()))
     semaphore = asyncio.Semaphore(_MAX_SHIPMENTS)
     receivers = tuple(comparison.comparable.items())
@@ -98,8 +99,8 @@ async def prepare_hosts(
         if refusal is not None:
             comparison = comparison.without(host, refusal)
     if not comparison.comparable:
-        example = comparison.refusals[0]
-        raise UnusableInput(f"no host can be compared: {example.what}", hint=example.hint)
+        first = comparison.refusals[0]
+        raise UnusableInput(f"no host can take part; for example, {first.what}", hint=first.hint)
     return comparison
 
 
@@ -107,9 +108,9 @@ async def _inventory(
     files: tuple[File, ...], introduction: Introduction, roster: Roster
 ) -> FileInventory | None:
     """Return the inventory of a host; ``None`` for another version or no answer."""
-    if introduction.equipoise != version("equipoise"):
+    if introduction.equipoise_version != version("equipoise"):
         return None
-    host, request = introduction.host.identity, FileInventory(files)
+    host, request = introduction.host, FileInventory(files)
     try:
         return await roster.request(host, tasks.examine, request, FileInventory, EXAMINE_TIMEOUT_S)
     except (NoAnswer, EquipoiseError):
@@ -138,9 +139,7 @@ async def _ship(
         async with semaphore:
             shipment = shipment_of(file, folder)
             try:
-                await roster.request(
-                    host.identity, tasks.receive, shipment, ShipmentReply, SHIP_TIMEOUT_S
-                )
+                await roster.request(host, tasks.receive, shipment, ShipmentReply, SHIP_TIMEOUT_S)
             except (NoAnswer, EquipoiseError) as error:
                 reason = error.what if isinstance(error, EquipoiseError) else str(error)
                 return UnusableInput(
@@ -157,7 +156,7 @@ def compare_hosts(
     *,
     ship: bool,
 ) -> HostComparison:
-    """Decide which hosts may be compared and, if ``ship`` is true, which files to ship to them.
+    """Decide which hosts are comparable and, if ``ship`` is true, which files to ship to them.
 
     ``files`` are the files of the plan on the coordinator (`files_of`). ``introductions`` and
     ``inventories`` have the same order. An inventory is ``None`` if a host has another version, or
@@ -183,9 +182,10 @@ def _files_to_ship(
 ) -> tuple[File, ...]:
     """Return the files to ship to a host; raise `UnusableInput` if the host is left out."""
     own_version, name = version("equipoise"), introduction.host.name
-    if introduction.equipoise != own_version:
+    host_version = introduction.equipoise_version
+    if host_version != own_version:
         raise UnusableInput(
-            f"{name} has Equipoise {introduction.equipoise}, this machine has {own_version}",
+            f"{name} has Equipoise {host_version}, this machine has {own_version}",
             hint=f"install Equipoise {own_version} on {name}",
         )
     paths = [file.path for file in files]
@@ -223,7 +223,7 @@ def _difference(file: File, host_file: File) -> str | None:
     if host_file.digest is None:
         return "is missing"
     if host_file.digest != file.digest:
-        return "has different content"
+        return "differs from the file of this machine"
     if file.is_program and not host_file.mode & 0o111:
         return "cannot be executed"
     return None
@@ -262,13 +262,13 @@ def files_of(
     """
     folders = MachineFolders(plan.measure.working_folder, tuple(builds))
     files: dict[str, File] = {}
-    build_files = _files_of_lines(map(folders.to_local, build_lines), folders.folder)
+    build_files = _files_of_lines(map(folders.to_local, build_lines), folders.working_folder)
     for path, is_program in (*_files_of_plan(plan), *build_files):
         name = folders.to_portable(path)
         if name.startswith("{equipoise:build:") or name in files:
             continue
         relative_path = name.removeprefix(f"{FOLDER_PLACEHOLDER}/")
-        file = local_file(File(relative_path, None, is_program=is_program), folders.folder)
+        file = local_file(File(relative_path, None, is_program=is_program), folders.working_folder)
         if file.digest is not None:
             files[name] = file
     return tuple(files.values())

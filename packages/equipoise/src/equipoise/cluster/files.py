@@ -57,13 +57,13 @@ _PATH_END = r"""(?=$|[/:;,\s"'])"""
 class MachineFolders(Struct, frozen=True):
     """Folders of one machine whose paths differ on other machines."""
 
-    folder: str
-    """Absolute path of the working folder."""
+    working_folder: str
+    """Absolute path."""
     builds: tuple[str, ...] = ()
     """Folder of each level that a study builds, in the order of `Order.builds`."""
     package: str = str(native_programs().parent)
     """Folder of the package Equipoise."""
-    packages: Mapping[str, str] = field(
+    other_packages: Mapping[str, str] = field(
         default_factory=lambda: {
             name: str(folder) for name, folder in folders_with_programs().items()
         }
@@ -86,19 +86,16 @@ class MachineFolders(Struct, frozen=True):
         return text
 
     def _placeholders(self) -> Sequence[tuple[str, str]]:
-        """Return paths with their placeholders; a folder comes before the folder around it."""
-        builds = [
-            (path, _BUILD_PLACEHOLDER.format(number)) for number, path in enumerate(self.builds)
-        ]
+        """Return paths with their placeholders; a folder comes after the folders inside it."""
         return (
-            *builds,
+            *((path, _BUILD_PLACEHOLDER.format(number)) for number, path in enumerate(self.builds)),
             (self.package, PACKAGE_PLACEHOLDER),
             *(
                 (path, _OTHER_PACKAGE_PLACEHOLDER.format(name))
-                for name, path in self.packages.items()
+                for name, path in self.other_packages.items()
             ),
             (self.environment, ENVIRONMENT_PLACEHOLDER),
-            (self.folder, FOLDER_PLACEHOLDER),
+            (self.working_folder, FOLDER_PLACEHOLDER),
         )
 
 
@@ -131,14 +128,14 @@ def local_plan(text: str, folders: MachineFolders) -> Plan:
     """
     try:
         document = _change_paths(from_text(text), folders.to_local)
-        document["measure"]["working_folder"] = folders.folder
+        document["measure"]["working_folder"] = folders.working_folder
         return msgspec.convert(document, Plan, dec_hook=terms_from)
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise version_mismatch(f"the plan of the order cannot be read: {error}") from error
 
 
 def are_equal_plans(ordered: str, recorded: str) -> bool:
-    """Return whether a recorded plan and an ordered plan are equal except for paths."""
+    """Return whether the plan of an order and the plan of a record are equal except for paths."""
     try:
         return _without_paths(from_text(ordered)) == _without_paths(from_text(recorded))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
@@ -196,7 +193,7 @@ SHIPPED_FOLDER = "shipped"
 MAX_SHIPPED_BYTES = 256 * 1024 * 1024
 """Maximum size of one shipped file."""
 MAX_KEPT_BYTES = 2 * 1024**3
-"""Maximum size of all shipped files on a host; the least recently used files are removed."""
+"""Maximum size of all shipped files on a host; `_make_room` removes older files."""
 _new_digest = partial(hashlib.blake2b, digest_size=16)
 _DIGEST_PATTERN = re.compile("[0-9a-f]{32}")
 """Digest as 32 hexadecimal digits."""
@@ -275,7 +272,7 @@ def keep_file(shipment: Shipment) -> str:
 
 @contextlib.contextmanager
 def _lock_folder(folder: Path) -> Iterator[None]:
-    """Lock a folder, so that only one file at a time is counted and written."""
+    """Lock a folder, so that only one process at a time makes room and writes."""
     with opened(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC) as descriptor:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield

@@ -50,7 +50,7 @@ _DIGEST_PREFIX_BYTES = 2 * _DIGEST_BYTES + 1
 _MAX_READS = 5
 """Maximum number of attempts to read the state file while the process writes it."""
 _MAX_LOCK_ATTEMPTS = 40
-"""Maximum number of attempts to lock the file ``life``, unless the process ends soon."""
+"""Maximum number of attempts to lock the file ``life`` of a process that does not end soon."""
 _PAUSE_S = 0.01
 """Seconds between two attempts to read the state file or to lock the file ``life``."""
 _LOCK_TIMEOUT_S = 20.0
@@ -72,11 +72,11 @@ class StoredProgress(Status, frozen=True, kw_only=True):
 
     segment: int
     """Number of the segment (`Order.segment`)."""
-    process: int | None = None
+    process_id: int | None = None
     """Id of the process that runs the campaign."""
-    began: float | None = None
-    """Time of the start, by the host's monotonic clock, in seconds."""
-    run: str | None = None
+    started_at_s: float | None = None
+    """Time of the start, by the host's monotonic clock."""
+    run_id: str | None = None
     """Run id in the host's ledger; ``None`` until the run exists."""
 
 
@@ -154,7 +154,7 @@ class CampaignFolder:
 
     @contextmanager
     def lock_life(self) -> Iterator[int | None]:
-        """Lock the file ``life``; yield its descriptor, or ``None`` while a process is alive.
+        """Lock the file ``life``; yield its descriptor, or ``None`` if a process has the lock.
 
         A process that inherits this descriptor has the lock until it ends.
         """
@@ -193,19 +193,19 @@ class CampaignFolder:
 
     def status(self) -> Status:
         """Return the status of the campaign."""
-        # Read the progress second: if the process is dead, this is its last report.
+        # The progress is read after `is_alive`: if the process is dead, this is its last report.
         is_alive = self.is_alive()
         progress = self.read_progress()
         if progress is None:
             return Status("waiting" if is_alive else "absent")
         if not is_alive:
             progress = self.progress_of_dead_process(progress)
-        elif progress.began is not None and progress.state == "running":
-            progress = replace(progress, running_s=time.monotonic() - progress.began)
+        elif progress.started_at_s is not None and progress.state == "running":
+            progress = replace(progress, running_s=time.monotonic() - progress.started_at_s)
         return progress
 
     def progress_of_dead_process(self, progress: StoredProgress) -> StoredProgress:
-        """Return the progress of a campaign whose process is dead, with its final state."""
+        """Return the progress of a campaign whose process is dead, with the final state."""
         if progress.state in _END_STATES:
             return progress
         if self.is_halted(progress.segment):
@@ -227,8 +227,8 @@ class CampaignFolder:
         write_whole(self.path / "halt", str(progress.segment).encode())
         # The process writes its id before it reads ``halt``, so it sees the file or the signal.
         progress = self.read_progress()
-        if progress is not None and progress.process is not None:
-            self._interrupt(progress.process)
+        if progress is not None and progress.process_id is not None:
+            self._interrupt(progress.process_id)
 
     def _interrupt(self, process_id: int) -> None:
         with contextlib.suppress(ProcessLookupError):
@@ -236,7 +236,7 @@ class CampaignFolder:
             try:
                 progress = self.read_progress()
                 # If the file ``life`` is locked, the process is alive, so its id is not reused.
-                if progress is not None and progress.process == process_id and self.is_alive():
+                if progress is not None and progress.process_id == process_id and self.is_alive():
                     signal.pidfd_send_signal(process_handle, signal.SIGINT)
             finally:
                 os.close(process_handle)

@@ -1,5 +1,8 @@
 """Messages between the coordinator of a fleet and a host, as MessagePack.
 
+A fleet has the hosts of one campaign. The campaign is a run in the coordinator's ledger, and each
+host has a run of its own. The identity of a run is a number with 32 hexadecimal digits.
+
 A task takes the bytes of a request and returns the bytes of an answer (`to_bytes`, `from_bytes`).
 If a host refuses a request, the answer is a `Refusal`, and `from_bytes` raises it as an error.
 """
@@ -7,6 +10,7 @@ If a host refuses a request, the answer is a `Refusal`, and `from_bytes` raises 
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable
 from typing import Annotated, Literal, TypeVar
 
@@ -45,16 +49,15 @@ class Build(Struct, frozen=True):
 
     level: str
     line: str
-    """Shell command that builds the level, with placeholders of `equipoise.cluster.files`;
-    ``{build}`` is the placeholder for the folder of the level."""
+    """Shell line that builds the level, with placeholders of `equipoise.cluster.files`.
+    ``{build}`` stands for the folder of the level."""
 
 
 class Introduction(Struct, frozen=True):
     """Answer to the first request: a host and its properties."""
 
     host: HostReference
-    equipoise: str
-    """Version of Equipoise."""
+    equipoise_version: str
     folder: str
     """The worker's working folder, in which commands run unless files are shipped."""
 
@@ -91,21 +94,21 @@ class Order(Struct, frozen=True):
     If the process died or failed, a repeated order starts the process again.
     """
 
-    fleet: str
-    """Identity of the whole campaign, as a run in the coordinator's ledger."""
+    fleet_identity: str
+    """Identity of the campaign's run in the coordinator's ledger."""
     host_index: int
     """Index of the host in the fleet, from 0."""
     segment: int
     """Number of the segment of the whole campaign, from 1. An order with a later segment continues
     a halted or ended campaign. An order with an earlier segment starts nothing."""
     plan: str
-    """The host's plan, with its own seed and membership, and placeholders for paths
-    (`equipoise.cluster.files.portable_plan`)."""
-    identity: str
-    """Identity of the host's run."""
+    """The host's plan, with placeholders for paths (`equipoise.cluster.files.portable_plan`). The
+    plan has the seed of the host, and its place in the fleet."""
+    run_identity: str
+    """Identity of the run in the host's ledger."""
     shipped: tuple[File, ...] = ()
-    """Files of the working folder that the coordinator sent. If there are none, the campaign runs
-    in the worker's folder."""
+    """Files that the coordinator sent. Without such files, the campaign runs in the worker's
+    working folder."""
     builds: tuple[Build, ...] = ()
     """Levels to build before the first trial, in the order of the placeholders in the plan."""
     limits: CampaignLimits | None = None
@@ -118,8 +121,8 @@ class Order(Struct, frozen=True):
 
 State = Literal["absent", "waiting", "running", "ended", "failed", "died"]
 """``absent``: the host has no such campaign; ``waiting``: the campaign waits for the host's
-measurement lock; ``ended``: it stopped or was halted (see ``stopped_because``); ``failed``: it
-ended with a ``failure``; ``died``: its process was killed without a report."""
+measurement lock; ``ended``: the campaign stopped or was halted (see ``stopped_because``);
+``failed``: the campaign ended with a ``failure``; ``died``: its process reported no end."""
 
 
 class Status(Struct, frozen=True):
@@ -140,10 +143,10 @@ class Status(Struct, frozen=True):
 class FollowRequest(Struct, frozen=True):
     """Request: send the status of the campaign, and its new records."""
 
-    fleet: str
+    fleet_identity: str
     host_index: int
-    identity: str
-    after: bytes
+    run_identity: str
+    cursor: bytes
     """End of the coordinator's copy of the record (`equipoise.ledger.parts`), or empty."""
 
 
@@ -160,7 +163,7 @@ class FollowReply(Struct, frozen=True):
 class HaltRequest(Struct, frozen=True):
     """Request: end the campaign after its current trial; the answer is a `Status`."""
 
-    fleet: str
+    fleet_identity: str
     host_index: int
 
 
@@ -195,7 +198,8 @@ def from_bytes(content: bytes, message_type: type[Message]) -> Message:
     except _DECODING_ERRORS as error:
         with contextlib.suppress(*_DECODING_ERRORS):
             raise msgspec.msgpack.decode(content, type=Refusal).to_error() from error
-        raise version_mismatch(f"a message of the cluster cannot be read: {error}") from error
+        name = os.uname().nodename
+        raise version_mismatch(f"{name} cannot read a message of the cluster: {error}") from error
 
 
 def version_mismatch(what: str) -> UnusableInput:

@@ -1,10 +1,10 @@
 """Clusters that Equipoise starts itself: ``local:N`` on this host, ``ssh:HOSTS.txt`` through SSH.
 
 The processes of a cluster use TLS. Each cluster gets a new key, which is never written to a file.
-In a file of hosts, each line names one host, and ``#`` begins a comment::
+In the file HOSTS.txt, each line names one host, and ``#`` begins a comment::
 
     bench1
-    root@10.0.0.2:2222 python=/opt/equipoise/bin/python folder=/srv/bench name=left
+    root@10.0.0.2:2222 python=/opt/equipoise/bin/python folder=/srv/bench name=bench2
 
 The scheduler runs on the first host. Dask starts the scheduler and the workers through SSH.
 asyncssh reads the user's keys, known hosts and configuration in ``~/.ssh``.
@@ -35,7 +35,7 @@ from equipoise.model.errors import UnusableInput
 from equipoise.shared.extras import require
 
 CERTIFICATE_VALIDITY = timedelta(days=365)
-"""Time before and after its creation in which a certificate is valid; clocks may be wrong."""
+"""Time before and after its creation in which a certificate is valid."""
 CONNECT_TIMEOUT_S = 15.0
 """Seconds in which a host must answer through SSH."""
 WORKERS_TIMEOUT_S = 60.0
@@ -103,7 +103,7 @@ def local_cluster(worker_count: int) -> Iterator[str]:
 
 @contextmanager
 def _ignore_interrupts() -> Iterator[None]:
-    """Ignore Ctrl-C in the block and in its processes, because they must first stop campaigns."""
+    """Ignore Ctrl-C in the block and in Dask's processes, through which campaigns are stopped."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -168,8 +168,8 @@ def _key_settings(purpose: str) -> dict[str, Any]:
 class SshHost(Struct, frozen=True):
     """A host that runs a worker, from one line of the file of hosts."""
 
-    host: str
-    """Name or numeric address."""
+    address: str
+    """Name of the host, or its numeric address."""
     user: str | None = None
     port: int | None = None
     python: str | None = None
@@ -184,7 +184,7 @@ class SshHost(Struct, frozen=True):
         options = {"username": self.user, "port": self.port, "connect_timeout": CONNECT_TIMEOUT_S}
         return {option: value for option, value in options.items() if value is not None}
 
-    def interpreter(self) -> str:
+    def python_line(self) -> str:
         """Return the shell command that starts Python in the folder of the host."""
         argv = ["env"]
         argv += [] if self.folder is None else ["-C", self.folder]
@@ -194,9 +194,8 @@ class SshHost(Struct, frozen=True):
     def ssh_line(self) -> str:
         """Return a command line that logs in to the host, for a hint."""
         port_options = [] if self.port is None else ["-p", str(self.port)]
-        return shlex.join(
-            ["ssh", *port_options, self.host if self.user is None else f"{self.user}@{self.host}"]
-        )
+        destination = self.address if self.user is None else f"{self.user}@{self.address}"
+        return shlex.join(["ssh", *port_options, destination])
 
 
 def read_hosts(file: Path) -> tuple[SshHost, ...]:
@@ -217,7 +216,7 @@ def read_hosts(file: Path) -> tuple[SshHost, ...]:
         fields = line.partition("#")[0].split()
         if not fields:
             continue
-        host = _host_of(fields)
+        host = _parse_host(fields)
         if host is None:
             raise UnusableInput(f"line {line_number} of {file} does not describe a host", hint=hint)
         hosts.append(host)
@@ -226,13 +225,14 @@ def read_hosts(file: Path) -> tuple[SshHost, ...]:
     return tuple(hosts)
 
 
-def _host_of(fields: list[str]) -> SshHost | None:
+def _parse_host(fields: list[str]) -> SshHost | None:
     address, *assignments = fields
     host_match = _HOST_PATTERN.fullmatch(address)
-    pairs = [assignment.partition("=") for assignment in assignments]
-    settings = {setting: value for setting, _, value in pairs}
+    settings_and_values = [assignment.partition("=") for assignment in assignments]
+    settings = {setting: value for setting, _, value in settings_and_values}
     is_valid = all(setting in _HOST_SETTINGS and value for setting, value in settings.items())
-    if host_match is None or not is_valid or len(settings) != len(pairs):
+    # A setting that is named twice makes the line invalid, too.
+    if host_match is None or not is_valid or len(settings) != len(assignments):
         return None
     port = None if host_match["port"] is None else int(host_match["port"])
     if port is not None and not 0 < port <= _MAX_PORT:
@@ -285,9 +285,9 @@ def ssh_cluster(file: Path) -> Iterator[str]:
 def _ssh_options(host: SshHost, folder: str, settings: dict[str, Any]) -> dict[str, Any]:
     """Return Dask's options for the process on a host; ``folder`` is private to the host."""
     return {
-        "address": host.host,
+        "address": host.address,
         "connect_options": host.connect_options(),
-        "remote_python": host.interpreter(),
+        "remote_python": host.python_line(),
         "kwargs": {**settings, "local_directory": folder},
     }
 
@@ -312,18 +312,18 @@ async def _check_host(host: SshHost, file: Path) -> str:
     """Log in to a host, check that a worker can start, and return the host's private folder."""
     asyncssh = require("asyncssh", "clusters through SSH", "cluster")
     try:
-        async with asyncssh.connect(host.host, **host.connect_options()) as connection:
-            result = await connection.run(f"{host.interpreter()} -c {shlex.quote(_CHECK_PROGRAM)}")
+        async with asyncssh.connect(host.address, **host.connect_options()) as connection:
+            result = await connection.run(f"{host.python_line()} -c {shlex.quote(_CHECK_PROGRAM)}")
     except (OSError, asyncssh.Error) as error:
         raise UnusableInput(
-            f"{host.host} of {file} cannot be reached through SSH: {error}",
+            f"{host.address} of {file} cannot be reached through SSH: {error}",
             hint=f"try `{host.ssh_line()}`",
         ) from error
     if result.exit_status != 0:
         lines = str(result.stderr).strip().splitlines() or [f"status {result.exit_status}"]
         raise UnusableInput(
-            f"Equipoise does not run on {host.host} of {file}: {lines[-1]}",
-            hint=f"install equipoise[cluster] on {host.host}, or add python=FILE to its line",
+            f"Equipoise does not run on {host.address} of {file}: {lines[-1]}",
+            hint=f"install equipoise[cluster] on {host.address}, or add python=FILE to its line",
         )
     return str(result.stdout).strip().splitlines()[-1]
 

@@ -4,7 +4,7 @@ The roster asks a new worker for the identity of its host. Workers with the same
 one host. If a scheduler does not answer, the roster tries again at growing intervals.
 
 The transport runs short tasks on a worker, with a time limit. After a lost connection, the next
-request connects again. Dask repeats no request: the coordinator decides when to try again.
+request connects again. Dask repeats no request: the coordinator decides when to repeat a request.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class DaskTransport:
             ) from error
         except Exception as error:
             # A dying worker or a defect of a task can cause any error. The progress of the host
-            # shows the error, and the coordinator tries again.
+            # shows the error, and the coordinator repeats the request.
             raise NoAnswer(short_line(f"{type(error).__name__}: {error}")) from error
         finally:
             future.release()
@@ -183,7 +183,7 @@ class Roster:
         self.scheduler_problem: str | None = None
         """Reason why the scheduler does not answer; ``None`` if it answers."""
         self.is_complete = False
-        """Whether every worker has introduced itself, or has failed to do so."""
+        """Whether no worker still has to introduce itself; some workers may have failed."""
 
     async def keep_up_to_date(self) -> None:
         """Keep the roster up to date until this task is cancelled."""
@@ -211,7 +211,12 @@ class Roster:
             return
 
     async def request(
-        self, host: str, task: Task, message: Struct, answer_type: type[Message], timeout_s: float
+        self,
+        host: HostReference,
+        task: Task,
+        message: Struct,
+        answer_type: type[Message],
+        timeout_s: float,
     ) -> Message:
         """Send a message to a host; return the answer, which has the type ``answer_type``.
 
@@ -224,7 +229,7 @@ class Roster:
         workers = [
             worker
             for worker, introduction in self.introductions.items()
-            if introduction.host.identity == host
+            if introduction.host.identity == host.identity
         ]
         if not workers:
             raise NotConnected(self.scheduler_problem or "none of its workers is connected")

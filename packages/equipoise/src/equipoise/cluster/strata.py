@@ -3,7 +3,7 @@
 A stratum is a group of rows that is matched alone. A worker analyses one stratum at a time. The
 worker reads the rows of the stratum from the files of the log, which every worker must see. The
 answer of the worker is a `MatchedStratum`. If a worker is lost, the next free worker repeats the
-stratum. If several strata cannot be analysed, the error is about the first of them.
+stratum. If several strata cannot be analysed, the error is about the first such stratum.
 
 In this file, a worker is a Dask worker, and a cluster is a group of dependent rows.
 """
@@ -39,7 +39,7 @@ from equipoise_matching.observation.strata import (
 from equipoise_matching.tables.strata import StratumRows, UnusableFile, check_files, read_rows
 
 MAX_LOSSES = 3
-"""If this number of workers is lost with the same stratum, the command fails."""
+"""Number of workers lost with the same stratum at which the command fails."""
 POLL_INTERVAL_S = 1.0
 """Seconds between two checks for lost workers."""
 MAX_ANSWER_BYTES = 1 << 28
@@ -67,7 +67,7 @@ class StratumReply(Struct, frozen=True, forbid_unknown_fields=True):
 
     outcome: MatchedStratum | None = None
     worker_problem: Refusal | None = None
-    """Reason why this worker cannot analyse any stratum: a predicate after the worker's name."""
+    """Reason why this worker cannot analyse any stratum, such as "has Equipoise 1.0"."""
 
 
 @command_line_spelling()
@@ -156,12 +156,12 @@ def strata_on_workers(workers: DaskWorkers) -> MatchStrata[StratumRows]:
     ) -> list[MatchedStratum]:
         release = version("equipoise")
 
-        def request(name: str, thread_count: int) -> bytes:
+        def make_request(name: str, thread_count: int) -> bytes:
             # The number of threads does not change an answer.
             full_question = replace(question, threads=question.threads or thread_count)
             return to_bytes(StratumRequest(release, name, log.rows[name], full_question, versions))
 
-        return _StrataQueue(workers, tuple(log.rows), request, progress).outcomes()
+        return _StrataQueue(workers, tuple(log.rows), make_request, progress).outcomes()
 
     return match_strata
 
@@ -173,12 +173,13 @@ class _StrataQueue:
         self,
         workers: DaskWorkers,
         names: Sequence[str],
-        request: Callable[[str, int], bytes],
+        make_request: Callable[[str, int], bytes],
         progress: Progress,
     ) -> None:
         self._workers = workers
         self._names = names
-        self._request = request
+        self._make_request = make_request
+        """Function of the name of a stratum and the number of threads; returns a request."""
         self._progress = progress
         self._waiting_indices = list(range(len(names)))
         self._tasks: dict[str, tuple[int, Any]] = {}
@@ -208,8 +209,8 @@ class _StrataQueue:
         for worker, thread_count in threads_by_worker.items():
             if worker not in self._tasks and self._waiting_indices:
                 index = heapq.heappop(self._waiting_indices)
-                task = self._workers.start(worker, self._request(self._names[index], thread_count))
-                self._tasks[worker] = (index, task)
+                request = self._make_request(self._names[index], thread_count)
+                self._tasks[worker] = (index, self._workers.start(worker, request))
 
     def _collect(self, threads_by_worker: Mapping[str, int]) -> None:
         """Note the answers of ended tasks, and the workers that are gone."""
@@ -244,19 +245,20 @@ class _StrataQueue:
             )
         if reply.outcome is not None:
             self._outcome_by_index[index] = reply.outcome
-            self._progress(
-                f"analysed {len(self._outcome_by_index):,} of {len(self._names):,} strata"
-            )
+            count, total = len(self._outcome_by_index), len(self._names)
+            self._progress(f"analysed {count:,} of {total:,} strata")
 
     def _note_problem(self, index: int, problem: UnusableInput) -> None:
         """Note a problem of a stratum, and drop the strata after this stratum."""
         if self._first_problem is not None and self._first_problem[0] < index:
             return
         self._first_problem = (index, problem)
-        self._waiting_indices = [waiting for waiting in self._waiting_indices if waiting < index]
+        self._waiting_indices = [earlier for earlier in self._waiting_indices if earlier < index]
         heapq.heapify(self._waiting_indices)
-        late_workers = {worker for worker, (other, _) in self._tasks.items() if other > index}
-        self._workers.forget(self._tasks.pop(worker)[1] for worker in late_workers)
+        dropped = {worker: task for worker, (later, task) in self._tasks.items() if later > index}
+        for worker in dropped:
+            del self._tasks[worker]
+        self._workers.forget(dropped.values())
 
     def _note_loss(self, index: int, reason: str) -> None:
         """Note that a worker was lost with a stratum, and put the stratum back."""

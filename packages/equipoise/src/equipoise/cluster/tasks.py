@@ -94,8 +94,8 @@ def begin(request: bytes) -> bytes:
 def follow(request: bytes) -> bytes:
     """Answer a `FollowRequest` with the status and the new records (`FollowReply`)."""
     follow_request = from_bytes(request, FollowRequest)
-    require_run_identity(follow_request.identity)
-    folder = CampaignFolder.of(follow_request.fleet, follow_request.host_index)
+    require_run_identity(follow_request.run_identity)
+    folder = CampaignFolder.of(follow_request.fleet_identity, follow_request.host_index)
     # The status is read before the records: if it says "ended", no record can be missing.
     status = folder.status()
     return to_bytes(FollowReply(status, *_new_records(folder, follow_request)))
@@ -105,14 +105,14 @@ def _new_records(folder: CampaignFolder, request: FollowRequest) -> tuple[bytes,
     """Return about `MAX_SLICE_BYTES` of new records at most, and whether there are more."""
     stored_order, progress = folder.read_order(), folder.read_progress()
     path = default_ledger() if stored_order is None else Path(stored_order.ledger)
-    has_begun = progress is not None and progress.run is not None
+    has_begun = progress is not None and progress.run_id is not None
     if not has_begun and (stored_order is not None or not path.exists()):
         return b"", False
     with open_for_reading(path) as ledger:
-        if ledger.id_of(request.identity) is None:
+        if ledger.id_of(request.run_identity) is None:
             return b"", False
         return bounded_slice(
-            lambda max_trials: ledger.slice(request.identity, request.after, max_trials=max_trials)
+            lambda limit: ledger.slice(request.run_identity, request.cursor, max_trials=limit)
         )
 
 
@@ -133,6 +133,6 @@ def bounded_slice(slice_with: Callable[[int], tuple[bytes, bool]]) -> tuple[byte
 def halt(request: bytes) -> bytes:
     """End the campaign of a `HaltRequest` after its current trial; answer with its `Status`."""
     halt_request = from_bytes(request, HaltRequest)
-    folder = CampaignFolder.of(halt_request.fleet, halt_request.host_index)
+    folder = CampaignFolder.of(halt_request.fleet_identity, halt_request.host_index)
     folder.halt()
     return to_bytes(folder.status())

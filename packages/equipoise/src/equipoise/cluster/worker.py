@@ -5,8 +5,8 @@ A campaign of the host is a separate process, and continues without worker and s
 
 Without TLS, everybody who can connect to a worker's port can run code as its user. Therefore the
 worker listens on one address only: this host's address towards the scheduler, or ``--host``.
-Without encryption, this address and the scheduler's must be private, unless the user gives
-``--insecure``.
+Without encryption, this address and the address of the scheduler must be private, unless the user
+gives ``--insecure``.
 
 The worker runs during trials, so Dask's sampling profiler and its shortest timers are off.
 """
@@ -35,7 +35,7 @@ from equipoise.model.errors import EquipoiseError, UnusableInput
 from equipoise.shared.spelling import command_line_spelling
 
 FIRST_DELAY_S = 1.0
-"""Seconds between the end of a worker and the start of the next one."""
+"""Seconds between the end of a worker and the start of the next worker."""
 MAX_DELAY_S = 30.0
 """Maximum number of seconds before the start of the next worker."""
 STABLE_LIFETIME_S = 60.0
@@ -45,8 +45,8 @@ KILL_DELAY_S = 10.0
 MAX_WORKER_TASKS = 4
 """Maximum number of tasks that a worker runs at the same time."""
 DASK_FOLDER = "dask"
-"""Folder for Dask's files, in the user's state folder. Other users cannot write there, because Dask
-imports modules from this folder."""
+"""Folder for Dask's files, in the user's state folder. Only this user can write there: Dask imports
+modules from this folder."""
 _PR_SET_PDEATHSIG = 1
 """Command of prctl(2): choose the signal that a process gets when its parent ends."""
 QUIET_SETTINGS: dict[str, object] = {
@@ -59,7 +59,6 @@ QUIET_SETTINGS: dict[str, object] = {
 """Settings of Dask with which an idle worker rarely wakes up."""
 _SETTINGS_WITHOUT_PAGES: dict[str, object] = {"distributed.worker.http.routes": []}
 """Setting that switches off Dask's web pages about a worker, because they are not encrypted."""
-
 log = logging.getLogger("equipoise.cluster.worker")
 
 
@@ -153,7 +152,7 @@ async def supervise(
         end_description = await run()
         if clock() - started_at >= STABLE_LIFETIME_S:
             delay = FIRST_DELAY_S
-        log.info("the worker ended (%s); the next one starts in %g s", end_description, delay)
+        log.info("the worker ended (%s); the next worker starts in %g s", end_description, delay)
         await sleep(delay)
         delay = min(MAX_DELAY_S, 2 * delay)
 

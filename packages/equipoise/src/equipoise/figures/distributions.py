@@ -28,7 +28,7 @@ from equipoise.shared.chart_parts import (
     tooltips,
 )
 from equipoise.shared.density import density
-from equipoise.shared.theme import LABEL_STRIP, color_of
+from equipoise.shared.theme import LABEL_STRIP_PIXELS, color_of
 
 HOW_TO_READ = (
     "Each dot is one trial, and the hill above shows where trials are dense (all hills have the "
@@ -46,7 +46,7 @@ _GAP_HEIGHT = 0.07
 """Space between the line of a condition and its dots."""
 _LABEL_Y = 0.5
 """Distance of the name above the line of its condition, in rows."""
-_STRIP_HEIGHT = LABEL_STRIP / ROW_HEIGHT
+_STRIP_HEIGHT = LABEL_STRIP_PIXELS / ROW_HEIGHT
 _GOLDEN_RATIO = (math.sqrt(5.0) - 1.0) / 2.0
 
 Floats = NDArray[np.float64]

@@ -4,12 +4,12 @@ A process belongs to a campaign if its environment names a file in the campaign'
 All its descendants belong to the campaign, too. Any other process that works in the scratch folder
 may be a user's shell, so it is reported, but not killed.
 
-A pidfd is a descriptor of a process. It is opened before the environment of the process is read. So
-a new process with the same number is never killed by mistake.
+A pidfd is a descriptor of a process. This module opens the pidfd before it reads the environment of
+the process. So a new process with the same number is never killed by mistake.
 
 A launcher runs each trial in a cgroup of its own, called a leaf (crates/launcher/src/cgroup.rs).
-The name of a leaf is ``equipoise-IDENTITY-PID-NUMBER``: the identity of the campaign, the process
-number of the launcher, and the number of the trial.
+The name of a leaf is ``equipoise-IDENTITY-PID-NUMBER``: the identity of the campaign, the number of
+the launcher's process (``launcher_pid``), and the number of the trial.
 """
 
 from __future__ import annotations
@@ -38,19 +38,20 @@ _CGROUP_PREFIX = "equipoise-"
 _MAX_WAIT_S = 10.0
 """Maximum seconds to wait for the end of processes, or for the environment of a process."""
 _PAUSE_S = 0.005
+"""Seconds between two looks at a process or a leaf."""
 _STATE_FIELD, _PARENT_FIELD = 0, 1
 """Indices of the fields after the name in ``/proc/PID/stat`` (proc_pid_stat(5))."""
 
 
-def end_descendants(launcher: int, identity: str, scratch: Path | None) -> None:
+def end_descendants(launcher_pid: int, identity: str, scratch: Path | None) -> None:
     """End the processes of a launcher's trials, after the launcher was killed.
 
-    ``launcher`` is the launcher's process number and ``identity`` the identity of its campaign.
-    ``scratch`` is the campaign's scratch folder, if it has one.
+    ``identity`` is the identity of the launcher's campaign. ``scratch`` is the scratch folder of
+    the campaign; ``None`` if there is no such folder.
     """
     parent = own_cgroup()
     if parent is not None:
-        for leaf in leaves_of(identity, parent, launcher):
+        for leaf in leaves_of(identity, parent, launcher_pid):
             end_leaf(leaf)
     if scratch is not None:
         end_processes_of(scratch)
@@ -73,11 +74,11 @@ def end_build(folder: str) -> int:
 
 
 VariableTest = Callable[[bytes], bool]
-"""Function of a variable, ``NAME=value``; returns whether a process with it must end."""
+"""Function of a variable, ``NAME=value``: whether a process with this variable must end."""
 
 
 def _end_processes(is_match: VariableTest) -> int:
-    ended_processes: set[int] = set()
+    ended_pids: set[int] = set()
     deadline = time.monotonic() + _MAX_WAIT_S
     while time.monotonic() < deadline:
         with _opened_processes(is_match) as pidfds:
@@ -88,19 +89,19 @@ def _end_processes(is_match: VariableTest) -> int:
                     signal.pidfd_send_signal(pidfd, signal.SIGKILL)
             for pidfd in pidfds.values():
                 becomes_readable(pidfd, max(0.0, deadline - time.monotonic()))
-            ended_processes |= pidfds.keys()
-    return len(ended_processes)
+            ended_pids |= pidfds.keys()
+    return len(ended_pids)
 
 
 def processes_working_in(folder: Path) -> tuple[int, ...]:
     """Return the numbers of the processes whose working folder is ``folder`` or inside it."""
     prefix = f"{os.path.realpath(folder)}/"
-    processes = []
-    for process in _process_numbers():
+    pids = []
+    for pid in _pids():
         with contextlib.suppress(OSError):
-            if f"{os.readlink(_PROC / str(process) / 'cwd')}/".startswith(prefix):
-                processes.append(process)
-    return tuple(processes)
+            if f"{os.readlink(_PROC / str(pid) / 'cwd')}/".startswith(prefix):
+                pids.append(pid)
+    return tuple(pids)
 
 
 @contextmanager
@@ -108,36 +109,35 @@ def _opened_processes(is_match: VariableTest) -> Iterator[Mapping[int, int]]:
     """Open the living processes that must end; yield their pidfds by process number."""
     with contextlib.ExitStack() as stack:
         pidfds: dict[int, int] = {}
-        numbers = _process_numbers()
-        parents = {number: parent for number in numbers if (parent := _parent_of(number))}
+        parents = {pid: parent for pid in _pids() if (parent := _parent_of(pid))}
         ancestors = _self_and_ancestors(parents)
-        candidates = [number for number in parents if number not in ancestors]
-        for process in candidates:
-            if _has_variable(process, is_match):
-                _open_process(process, is_match, pidfds, stack)
+        candidates = [pid for pid in parents if pid not in ancestors]
+        for pid in candidates:
+            if _has_variable(pid, is_match):
+                _open_process(pid, is_match, pidfds, stack)
         # A parent may come after its child in the list: repeat until nothing is added.
         previous_count = -1
         while previous_count != len(pidfds):
             previous_count = len(pidfds)
-            for process in candidates:
-                if process not in pidfds and parents[process] in pidfds:
-                    _open_process(process, is_match, pidfds, stack)
+            for pid in candidates:
+                if pid not in pidfds and parents[pid] in pidfds:
+                    _open_process(pid, is_match, pidfds, stack)
         yield pidfds
 
 
 def _open_process(
-    process: int, is_match: VariableTest, pidfds: dict[int, int], stack: contextlib.ExitStack
+    pid: int, is_match: VariableTest, pidfds: dict[int, int], stack: contextlib.ExitStack
 ) -> None:
     """Add the pidfd of a process to ``pidfds`` if the process lives and must end."""
     try:
-        pidfd = os.pidfd_open(process)
+        pidfd = os.pidfd_open(pid)
     except ProcessLookupError:
         return
     stack.callback(os.close, pidfd)
-    is_descendant = _parent_of(process) in pidfds and _may_be_killed(process)
-    must_end = is_descendant or _has_variable(process, is_match)
+    is_descendant = _parent_of(pid) in pidfds and _may_be_killed(pid)
+    must_end = is_descendant or _has_variable(pid, is_match)
     if must_end and not becomes_readable(pidfd, 0.0):
-        pidfds[process] = pidfd
+        pidfds[pid] = pidfd
 
 
 def _self_and_ancestors(parents: Mapping[int, int]) -> set[int]:
@@ -149,14 +149,14 @@ def _self_and_ancestors(parents: Mapping[int, int]) -> set[int]:
     return ancestors
 
 
-def environment_of(process: int) -> bytes:
+def environment_of(pid: int) -> bytes:
     """Return the environment of a process: ``NAME=value`` entries, each with a NUL at its end.
 
     While a process starts a new program, its environment is empty for a moment. This function waits
-    for the end of this moment, at most ten seconds. Raise `OSError` if the process has ended, or
+    until the moment is over, at most ten seconds. Raise `OSError` if the process has ended, or
     belongs to another user.
     """
-    folder = _PROC / str(process)
+    folder = _PROC / str(pid)
     deadline = time.monotonic() + _MAX_WAIT_S
     while not (environment := (folder / "environ").read_bytes()):
         if not _has_program(folder) or time.monotonic() > deadline:
@@ -180,33 +180,33 @@ def _has_program(folder: Path) -> bool:
     return True
 
 
-def _has_variable(process: int, is_match: VariableTest) -> bool:
-    if not _may_be_killed(process):
+def _has_variable(pid: int, is_match: VariableTest) -> bool:
+    if not _may_be_killed(pid):
         return False
     try:
-        environment = environment_of(process)
+        environment = environment_of(pid)
     except OSError:
         # The process has ended.
         return False
     return any(map(is_match, environment.split(b"\0")))
 
 
-def _may_be_killed(process: int) -> bool:
+def _may_be_killed(pid: int) -> bool:
     user_id = os.geteuid()
     try:
-        return user_id == 0 or (_PROC / str(process)).stat().st_uid == user_id
+        return user_id == 0 or (_PROC / str(pid)).stat().st_uid == user_id
     except OSError:
         return False
 
 
-def _process_numbers() -> list[int]:
+def _pids() -> list[int]:
     return [int(name) for name in os.listdir(_PROC) if name.isdecimal()]
 
 
-def _parent_of(process: int) -> int | None:
+def _parent_of(pid: int) -> int | None:
     """Return the parent of a living process, 0 if it has none, ``None`` if it has ended."""
     try:
-        content = (_PROC / str(process) / "stat").read_bytes()
+        content = (_PROC / str(pid) / "stat").read_bytes()
     except OSError:
         return None
     # The name of the program is in parentheses and may contain any character.
@@ -222,13 +222,13 @@ def own_cgroup() -> Path | None:
         return None
 
 
-def leaves_of(identity: str, parent: Path, launcher: int | None = None) -> list[Path]:
+def leaves_of(identity: str, parent: Path, launcher_pid: int | None = None) -> list[Path]:
     """Return the leaves of a campaign, or only the leaves that one launcher created.
 
-    ``parent`` is the folder of the cgroup in which launchers create their leaves. ``launcher`` is
-    the process number of a launcher.
+    ``parent`` is the folder of the cgroup in which launchers create their leaves.
     """
-    prefix = f"{_CGROUP_PREFIX}{identity}-" + ("" if launcher is None else f"{launcher}-")
+    launcher_part = "" if launcher_pid is None else f"{launcher_pid}-"
+    prefix = f"{_CGROUP_PREFIX}{identity}-{launcher_part}"
     try:
         return sorted(parent / name for name in os.listdir(parent) if name.startswith(prefix))
     except OSError:

@@ -31,9 +31,9 @@ _MAX_ERROR_LINES = 5
 
 
 def build_levels(
-    lines: Mapping[str, str], home: Path, environment: Mapping[str, str], working_folder: str
+    lines: Mapping[str, str], parent: Path, environment: Mapping[str, str], working_folder: str
 ) -> dict[str, str]:
-    """Build each level in a new folder below ``home``; return the folders by level.
+    """Build each level in a new folder inside ``parent``; return the folders by level.
 
     ``lines`` has the shell line that builds each level. The line names the folder as ``{build}`` or
     ``$EQUIPOISE_BUILD``. The folders stay, so that a resumed campaign runs the same programs. Raise
@@ -43,15 +43,15 @@ def build_levels(
     for line in lines.values():
         refuse_in_shell_line(
             line,
-            {"build": os.path.abspath(home)},
+            {"build": os.path.abspath(parent)},
             hint=f'write "${BUILD_VARIABLE}" instead of {{build}}, or choose a '
             f"{option('ledger')} in another folder",
         )
     build_folders: dict[str, str] = {}
     for level, line in lines.items():
-        home.mkdir(parents=True, exist_ok=True)
+        parent.mkdir(parents=True, exist_ok=True)
         prefix = re.sub(r"[^\w.-]", "_", level)[:MAX_LEVEL_LETTERS] + "-"
-        folder = build_folders[level] = tempfile.mkdtemp(prefix=prefix, dir=os.path.abspath(home))
+        folder = build_folders[level] = tempfile.mkdtemp(prefix=prefix, dir=os.path.abspath(parent))
         command = line.replace("{build}", folder)
         status, output = _run_build(command, working_folder, folder, environment)
         if status != 0:
@@ -64,21 +64,21 @@ def build_levels(
 
 
 def build_revision(
-    line: str, folder: Path, home: Path, environment: Mapping[str, str], revision: str
+    line: str, folder: Path, tree: Path, environment: Mapping[str, str], revision: str
 ) -> None:
     """Run the shell line that builds a revision.
 
-    The line runs in ``folder``, which is ``home`` or below it. ``home`` is the working tree.
-    ``$EQUIPOISE_BUILD`` has the path of ``home``, and marks the processes of the build. Raise
+    The line runs in ``folder``, which is the working tree ``tree`` or a folder inside the tree.
+    ``$EQUIPOISE_BUILD`` has the path of the tree, and marks the processes of the build. Raise
     `ConditionFailed` with the end of the output if the line fails.
     """
-    status, output = _run_build(line, str(folder), str(home), environment)
+    status, output = _run_build(line, str(folder), str(tree), environment)
     if status == 0:
         return
     hint = "run the line by hand in a fresh clone, which lacks files that are not committed"
     # A compiler that finds the disk full often cannot write its error to the same disk.
-    if shutil.disk_usage(home).free < _MIN_FREE_BYTES:
-        hint = f"the disk of {home} is full: set {BUILDS_VARIABLE} to a folder on another disk"
+    if shutil.disk_usage(tree).free < _MIN_FREE_BYTES:
+        hint = f"the disk of {tree} is full: set {BUILDS_VARIABLE} to a folder on another disk"
     raise ConditionFailed(
         f"{revision} cannot be built: {describe_status(status)} of the line `{line}`"
         + stderr_suffix(output, "its output: "),
@@ -121,6 +121,7 @@ class Layouts(Struct, frozen=True):
     """Programs that differ only in their memory layout."""
 
     programs: tuple[Path, ...]
+    """Program of each layout, in the order of the seeds."""
     linker: Linker
     """Linker that made the layouts different."""
     distinct_count: int
@@ -128,7 +129,7 @@ class Layouts(Struct, frozen=True):
 
 
 def host_linker() -> Linker:
-    """Return a linker that shuffles sections; else ``objects``, which varies the object order."""
+    """Return a linker that shuffles sections; else ``objects``: the order of the objects varies."""
     if shutil.which("ld.lld"):
         return "lld"
     return "mold" if shutil.which("mold") else "objects"

@@ -15,8 +15,9 @@ from equipoise.measure.environment.system import Host
 from equipoise.model.errors import UnusableInput
 from equipoise.model.packages import NATIVE_FOLDER, own_file
 
-REINSTALL = "run `make build` in a checkout, or install Equipoise again"
+REINSTALL_HINT = "run `make build` in a checkout, or install Equipoise again"
 LOADER_CONFIGURATION = "/etc/ld.so.conf"
+"""File that names folders of shared libraries (ldconfig(8))."""
 _LIBRARY_FOLDERS = ("/lib", "/usr/lib", "/lib64", "/usr/lib64", "/usr/local/lib")
 
 
@@ -32,11 +33,13 @@ def launcher_program() -> Path:
     """
     configured_path = os.environ.get("EQUIPOISE_LAUNCHER")
     program = Path(configured_path) if configured_path else native_programs() / "equipoise-launcher"
-    hint = "correct the path in EQUIPOISE_LAUNCHER, or unset it" if configured_path else REINSTALL
+    hint = (
+        "correct the path in EQUIPOISE_LAUNCHER, or unset it" if configured_path else REINSTALL_HINT
+    )
     return require_file(program, f"the launcher {program} does not exist", hint)
 
 
-def require_file(path: Path, problem: str, hint: str = REINSTALL) -> Path:
+def require_file(path: Path, problem: str, hint: str = REINSTALL_HINT) -> Path:
     """Return the path of a native file of the package; raise `UnusableInput` if it is missing."""
     if not path.is_file():
         raise UnusableInput(problem, hint=hint)

@@ -33,21 +33,15 @@ Containment = Literal["auto", "cgroup", "process-group"]
 """How the descendants of a trial are kept together, so that all of them can be ended."""
 OnWait = Callable[[], None]
 """Function to call about once a second during a long trial."""
-
 SOFTWARE_COUNTERS = ("task_clock", "page_faults", "context_switches", "cpu_migrations")
 """Counters of the kernel, which all hosts have; ``task_clock`` is in seconds."""
-HARDWARE_COUNTERS = (
-    "cycles",
-    "instructions",
-    "cache_references",
-    "cache_misses",
-    "branches",
-    "branch_misses",
+HARDWARE_COUNTERS = tuple(
+    "cycles instructions cache_references cache_misses branches branch_misses".split()
 )
 """Counters of the processor, if it has them."""
 COUNTERS = (*SOFTWARE_COUNTERS, *HARDWARE_COUNTERS)
-
 _ON_WAIT_INTERVAL_S = 1.0
+"""Seconds between two calls of `OnWait`."""
 _CHUNK_BYTES = 1 << 16
 """Maximum number of bytes of one read from the launcher."""
 _MAX_CLOSING_S = 30.0
@@ -101,7 +95,7 @@ class Report(Struct, frozen=True):
     """Nanoseconds of the monotonic clock from just before the start to the observed end."""
     user_s: float | None
     """User CPU seconds of the process and of its children that were waited for. The counts below
-    are of the same processes."""
+    cover the same processes."""
     sys_s: float | None
     max_rss_bytes: int | None
     """Peak memory of the largest of these processes. If it is near ``floor_rss_bytes``, the trial
@@ -121,7 +115,7 @@ class Report(Struct, frozen=True):
     """Signal that ended the trial; 9 after a timeout."""
     timed_out: bool
     stopped_by: int | None
-    """Signal that stopped the trial because it waited for a terminal; it was then killed."""
+    """Signal that stopped a trial waiting for a terminal; the launcher then killed the trial."""
     could_not_start: str | None
     """Unusable file or folder, with the reason: "/no/such: No such file or directory"."""
     start_errno: int | None
@@ -140,8 +134,8 @@ class Report(Struct, frozen=True):
     out_of_memory: bool | None
     """Whether the kernel killed the trial because memory ran out."""
     counters: dict[str, float | None] = field(default_factory=dict)
-    """Requested counters by name, of the process and all its descendants. They count from the exec
-    to the observed end of the process."""
+    """Requested counters by name, of the process and all its descendants. A counter counts from the
+    exec to the observed end of the process."""
     unknown: dict[str, str] = field(default_factory=dict)
     """Reason for each value that is ``None`` or incomplete (rule 7)."""
 
@@ -157,15 +151,15 @@ class Starter(Protocol):
 class Launcher(AbstractContextManager["Launcher"]):
     """A running launcher; a context manager.
 
-    ``containment`` is as in `Containment` (crates/launcher/README.md). ``auto`` chooses the best
-    way. With ``cgroup``, a process group is used if no cgroup can be created;
-    ``unknown["cgroup"]`` of the report has the reason. ``inherit_stdout`` is the descriptor that a
-    trial inherits as standard output. ``counters`` are names of `COUNTERS`. If this machine lacks
-    or forbids a counter, reports have ``None`` for it, and the reason.
+    ``containment`` is explained in crates/launcher/README.md; ``auto`` chooses the best way. With
+    ``cgroup``, a process group is used if no cgroup can be created, and the report has the reason
+    in ``unknown["cgroup"]``. ``inherit_stdout`` is the descriptor that a trial inherits as standard
+    output. ``counters`` are names of `COUNTERS`. If this machine lacks or forbids a counter, the
+    reports have ``None`` for this counter, and the reason.
 
-    ``scratch`` is the scratch folder of the campaign. The launcher removes this folder when it
-    ends, even if this process is killed. ``campaign`` is this folder if another launcher removes
-    it. If the launcher is killed, `close` ends the processes of the folder.
+    ``scratch`` is the scratch folder of the campaign. The launcher removes this folder at the end,
+    even if this process is killed. Give the folder as ``shared_scratch`` if another launcher
+    removes the folder. If the launcher is killed, `close` ends the processes of the folder.
 
     The constructor raises `UnusableInput` if a counter does not exist, and `EquipoiseError` if the
     launcher cannot be started.
@@ -179,11 +173,11 @@ class Launcher(AbstractContextManager["Launcher"]):
         inherit_stdout: int = 1,
         counters: tuple[str, ...] = (),
         scratch: Path | None = None,
-        campaign: Path | None = None,
+        shared_scratch: Path | None = None,
     ) -> None:
         _check_counters(counters)
-        self._campaign = campaign or scratch
-        self._identity = identity_of(self._campaign)
+        self._scratch = shared_scratch or scratch
+        self._identity = identity_of(self._scratch)
         arguments = [str(program), "--containment", containment, "--identity", self._identity]
         if counters:
             arguments += ["--counters", ",".join(counters)]
@@ -253,7 +247,7 @@ class Launcher(AbstractContextManager["Launcher"]):
             self._process.wait()
         if self._process.returncode < 0:
             # A killed launcher could not end its descendants.
-            end_descendants(self.pid, self._identity, self._campaign)
+            end_descendants(self.pid, self._identity, self._scratch)
         self._reports.close()
         self._errors.close()
 

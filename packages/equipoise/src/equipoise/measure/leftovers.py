@@ -1,8 +1,8 @@
 """Remove the files of killed campaigns whose launchers were killed, too.
 
 The folder of a user has a lock file for each campaign (`equipoise.measure.scratch`). Nobody else
-can write there. So if a lock file is not locked, its campaign was killed. Files and folders in
-doubt are left and reported.
+can write to this folder. So if a lock file is not locked, its campaign was killed. A file or folder
+that may belong to others is left and reported.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from equipoise.measure.scratch import (
 
 _REMOVE_HINT = "remove it yourself if nothing in it is yours"
 _MAX_LOCK_BYTES = 1 << 16
+_MAX_NAMED_PROCESSES = 3
 _PROBE_FOLDER = re.compile(r"equipoise-probe-[A-Za-z0-9]{6}")
 """Name of a folder of a probe (scratch.rs of the probes); the probe's cleaner removes it."""
 
@@ -43,14 +44,14 @@ class RemovedFolder(Struct, frozen=True):
     """A removed folder: the scratch folder of a killed campaign."""
 
     folder: str
-    processes: int
+    killed_processes: int
     """Number of the campaign's processes that were still running and were killed."""
 
     def describe(self) -> str:
         """Return a sentence for the user."""
         suffix = ""
-        if self.processes:
-            process_count = "one" if self.processes == 1 else self.processes
+        if self.killed_processes:
+            process_count = "one" if self.killed_processes == 1 else self.killed_processes
             suffix = f"; ended {process_count} of its processes"
         return f"removed the folder of a killed campaign: {self.folder}{suffix}"
 
@@ -70,7 +71,7 @@ class Leftover(Struct, frozen=True):
 class Clearance(Struct, frozen=True):
     """Outcome of the removal of leftovers."""
 
-    cleared: tuple[RemovedFolder, ...] = ()
+    removed_folders: tuple[RemovedFolder, ...] = ()
     leftovers: tuple[Leftover, ...] = ()
     """Folders and files that were not removed."""
 
@@ -85,7 +86,7 @@ class _Obstacle(Exception):
 
 def clear_leftovers() -> Clearance:
     """End the processes and remove the folders of this user's campaigns that were killed."""
-    cleared: list[RemovedFolder] = []
+    removed_folders: list[RemovedFolder] = []
     leftovers: list[Leftover] = []
     default_path = user_folder_path()
     for path in (default_path, *sorted(default_path.parent.glob(f"{default_path.name}-*"))):
@@ -93,17 +94,17 @@ def clear_leftovers() -> Clearance:
             with open_user_folder(path) as user_folder:
                 for name in sorted(os.listdir(user_folder)):
                     try:
-                        cleared += _remove_leftover(user_folder, path, name)
+                        removed_folders += _remove_leftover(user_folder, path, name)
                     except _Obstacle as obstacle:
                         leftovers.append(obstacle.leftover)
         except UserFolderUnusable as error:
             if path == default_path and os.path.lexists(path):
                 leftovers.append(Leftover(error.path, error.reason, error.hint or ""))
-    return Clearance(tuple(cleared), tuple(leftovers))
+    return Clearance(tuple(removed_folders), tuple(leftovers))
 
 
 def abandoned_probes(parent: Path | None = None) -> tuple[Leftover, ...]:
-    """Return the folders of this user's probes whose cleaner was killed.
+    """Return the folders of this user's probes (`equipoise os`) whose cleaner was killed.
 
     ``parent`` is the folder to search; by default the folder for temporary files. Nothing proves
     that a folder with such a name belongs to Equipoise.
@@ -140,7 +141,7 @@ def _remove_leftover(user_folder: int, path: Path, name: str) -> list[RemovedFol
         ended_count = sum(map(end_leaf, leaves)) + end_processes_of(folder)
         folder_existed = os.path.lexists(folder)
         if processes := processes_working_in(folder):
-            numbers = ", ".join(map(str, processes[:3]))
+            numbers = ", ".join(map(str, processes[:_MAX_NAMED_PROCESSES]))
             raise _Obstacle(
                 folder,
                 f"process {numbers} works in the folder and was not started by a campaign",
@@ -157,7 +158,7 @@ def _remove_leftover(user_folder: int, path: Path, name: str) -> list[RemovedFol
 
 @contextmanager
 def _free_lock(user_folder: int, path: Path) -> Iterator[LockContent | None]:
-    """Lock a lock file and yield its content; ``None`` if it is in use or was removed."""
+    """Lock a lock file and yield its content; yield ``None`` if the file is locked or removed."""
     try:
         descriptor = os.open(path.name, OPEN_UNTRUSTED, dir_fd=user_folder)
     except FileNotFoundError:

@@ -1,9 +1,9 @@
 """Lock a host, so that only one campaign at a time measures on it.
 
 The lock is an abstract Unix socket (unix(7)), so there is no file that could be left behind. Any
-user can take the lock. The kernel releases it when its owner ends, even if the owner is killed. A
-waiting campaign sleeps in the kernel, so it disturbs nothing. Campaigns in another network
-namespace, as in most containers, are invisible. `equipoise doctor` reports their CPU time.
+user can take the lock. The kernel releases the lock when the owner ends, even if the owner is
+killed. A waiting campaign connects to the socket and sleeps in the kernel, so it disturbs nothing.
+A campaign in most containers has another lock; `equipoise doctor` reports its CPU time.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ from equipoise.model.errors import EquipoiseError, UnusableInput
 from equipoise.shared.spelling import option
 
 LOCK_NAME = "equipoise-campaign"
+"""Name of the abstract socket."""
 _CREDENTIALS = struct.Struct("3i")
-"""Process, user and group number of the owner of a socket: ``struct ucred`` of unix(7)."""
+"""Numbers of the process, the user and the group that own a socket (``ucred`` of unix(7))."""
 _MAX_WAITERS = 128
 """Maximum number of processes that can wait for the lock without polling."""
 _RETRY_INTERVAL_S = 1.0
@@ -34,14 +35,14 @@ _RETRY_INTERVAL_S = 1.0
 class LockOwner(Struct, frozen=True):
     """The process that has the lock, as the kernel reports it."""
 
-    process: int
-    """Process number; 0 for a process in another process namespace."""
-    user: int
+    pid: int
+    """Process number; 0 for a process of another container, as the kernel hides the number."""
+    uid: int
 
     def describe(self) -> str:
         """Return, for example, ``process 4711 of user 1000``."""
-        process = f"process {self.process}" if self.process else "a process of another container"
-        return f"{process} of user {self.user}"
+        process = f"process {self.pid}" if self.pid else "a process of another container"
+        return f"{process} of user {self.uid}"
 
 
 MeasurementLock = socket.socket
@@ -54,15 +55,14 @@ def lock_host(
     *,
     name: str = LOCK_NAME,
 ) -> MeasurementLock:
-    """Take the lock of this host; wait while another campaign has it.
+    """Take the lock of this host; wait while another campaign has the lock.
 
     ``on_wait`` is called with each owner for which this process waits. The function waits at most
-    ``timeout_s`` seconds (``None``: without a limit; 0: not at all). Tests use other names than
-    `LOCK_NAME`.
+    ``timeout_s`` seconds (``None``: without a limit; 0: not at all). Only tests give a ``name``.
 
-    Raise `UnusableInput` if another process still has the lock after ``timeout_s``. Raise it also
-    if the owner is an ancestor of this process: the owner waits for this process. Raise
-    `EquipoiseError` if the system does not allow such a socket.
+    Raise `UnusableInput` if another process still has the lock after ``timeout_s``, or if the owner
+    is an ancestor of this process: the ancestor waits for this process. Raise `EquipoiseError` if
+    the system does not allow such a socket.
     """
     deadline_s = math.inf if timeout_s is None else time.monotonic() + timeout_s
     known_owner: LockOwner | None = None
@@ -91,14 +91,14 @@ def lock_host(
     return lock
 
 
-def lock_run(run_id: str, key: str) -> MeasurementLock:
+def lock_run(run_id: str, unique_key: str) -> MeasurementLock:
     """Take the lock of one run of a ledger, so that only this process adds trials to the run.
 
-    ``run_id`` names the run in messages, and ``key`` identifies it among all ledgers. Raise
-    `UnusableInput` if another process has the lock. Raise `EquipoiseError` if the system does not
-    allow such a socket.
+    ``run_id`` names the run in messages. ``unique_key`` differs between the runs of all ledgers.
+    Raise `UnusableInput` if another process has the lock. Raise `EquipoiseError` if the system does
+    not allow such a socket.
     """
-    name = f"{LOCK_NAME}-{key}"
+    name = f"{LOCK_NAME}-{unique_key}"
     lock = _try_lock(name)
     if lock is not None:
         return lock
@@ -107,11 +107,12 @@ def lock_run(run_id: str, key: str) -> MeasurementLock:
     owner_text = "another process" if owner is None else owner.describe()
     raise UnusableInput(
         f"{owner_text} is measuring run {run_id} now",
-        hint=f"wait until it ends; meanwhile, `equipoise show {run_id}` shows the trials so far",
+        hint=f"wait for its end; meanwhile, `equipoise show {run_id}` shows the trials so far",
     )
 
 
 def _try_lock(name: str) -> MeasurementLock | None:
+    """Take the lock; return ``None`` if another process has the lock."""
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         listener.bind(f"\0{name}")
@@ -128,16 +129,16 @@ def _try_lock(name: str) -> MeasurementLock | None:
 
 
 def _connect_to_owner(client: socket.socket, name: str) -> LockOwner | None:
-    """Connect to the owner; return ``None`` while the owner takes or releases the lock."""
-    # Without a time limit, connecting would hang if too many processes are waiting.
+    """Connect to the owner of a lock; return ``None`` if nobody accepts a connection now."""
+    # Without a time limit, connecting would hang if `_MAX_WAITERS` processes are waiting.
     client.settimeout(0)
     try:
         client.connect(f"\0{name}")
         credentials = client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
     except OSError:
         return None
-    process, user, _ = _CREDENTIALS.unpack(credentials)
-    return LockOwner(process, user)
+    pid, uid, _ = _CREDENTIALS.unpack(credentials)
+    return LockOwner(pid, uid)
 
 
 def _refuse_ancestor(owner: LockOwner) -> None:
@@ -148,8 +149,8 @@ def _refuse_ancestor(owner: LockOwner) -> None:
     # An ancestor that has ended or is hidden cannot be read.
     with contextlib.suppress(psutil.Error):
         ancestors = psutil.Process().parents()
-    if owner.process in [ancestor.pid for ancestor in ancestors]:
+    if owner.pid in [ancestor.pid for ancestor in ancestors]:
         raise UnusableInput(
-            f"this campaign runs inside another one ({owner.describe()}), which waits for it",
+            f"this campaign runs inside another campaign ({owner.describe()}), which waits for it",
             hint=f"add {option('allow_concurrent', True)} to the inner command",
         )

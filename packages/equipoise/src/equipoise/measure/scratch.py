@@ -1,10 +1,10 @@
 """The private folder of a campaign, and the lock that shows whether the campaign still runs.
 
 Each user has one folder ``equipoise-UID`` in the folder for temporary files. Nobody else can write
-to it. For each campaign it has a scratch folder ``IDENTITY`` and a lock file ``IDENTITY.lock``. The
-identity is 64 random bits. The file is locked (flock(2)) while the campaign runs. It is created
-before the scratch folder and removed after it. If the file is not locked, the campaign was killed,
-and the folder is a leftover (`equipoise.measure.leftovers`).
+to the user's folder. For each campaign, the user's folder has a scratch folder ``IDENTITY`` and a
+lock file ``IDENTITY.lock``. The identity is 64 random bits. A campaign creates the lock file first
+and removes it last. The lock file is locked (flock(2)) while the campaign runs. If the lock file is
+not locked, the campaign was killed, and its folder is a leftover (`equipoise.measure.leftovers`).
 
 If another user has taken the name ``equipoise-UID``, a campaign creates its own folder
 ``equipoise-UID-XXXXXXXX`` instead.
@@ -77,7 +77,7 @@ def scratch_folder() -> Iterator[Path]:
 
 
 def let_others_enter(scratch: Path) -> None:
-    """Let other users enter a scratch folder if they know its name."""
+    """Let other users who know the name of a scratch folder enter the folder."""
     os.chmod(scratch, _ENTER_ONLY_MODE)
     if is_identity(scratch.name):
         os.chmod(scratch.parent, _ENTER_ONLY_MODE)
@@ -105,25 +105,25 @@ def user_folder_path() -> Path:
 
 @contextmanager
 def open_user_folder(path: Path) -> Iterator[int]:
-    """Open this user's folder for campaigns; at the end, remove the folder if it is empty.
+    """Open this user's folder for campaigns, and yield its descriptor; remove an empty folder.
 
-    Raise `UserFolderUnusable` if it is missing or a link, or if other users could change it.
+    Raise `UserFolderUnusable` if the folder is missing or a link, or other users could change it.
     """
     try:
-        folder = os.open(path, OPEN_FOLDER)
+        descriptor = os.open(path, OPEN_FOLDER)
     except OSError as error:
         raise UserFolderUnusable(path, error.strerror) from None
     try:
-        status = os.fstat(folder)
+        status = os.fstat(descriptor)
         if status.st_uid != os.geteuid() or status.st_mode & WRITABLE_BY_OTHERS:
             raise UserFolderUnusable(path, "other users own it or can write to it")
         try:
-            yield folder
+            yield descriptor
         finally:
             with contextlib.suppress(OSError):
                 os.rmdir(path)
     finally:
-        os.close(folder)
+        os.close(descriptor)
 
 
 def remove_campaign_folder(user_folder: int, identity: str) -> bool:
@@ -140,8 +140,8 @@ def remove_campaign_folder(user_folder: int, identity: str) -> bool:
 def _new_lock(identity: str, cgroup: Path | None, stack: contextlib.ExitStack) -> tuple[int, Path]:
     """Create and lock the lock file of a campaign; return the open user folder and its path.
 
-    ``stack`` closes both. Another campaign may meanwhile remove the empty user folder, or the
-    unlocked file. Then the function tries again.
+    ``stack`` closes the lock file and the user folder. If another campaign meanwhile removes the
+    empty user folder or the unlocked file, the function tries again.
     """
     content = LockContent(
         host=os.uname().nodename, cgroup=None if cgroup is None else as_latin1(cgroup)

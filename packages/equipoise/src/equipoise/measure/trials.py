@@ -50,7 +50,7 @@ class TrialRunner(Struct):
     scratch: Path
     """Private folder for the workload's own metrics."""
     environment: Mapping[str, str]
-    """Environment of the caller. Each condition's own environment is added to it."""
+    """Environment of the caller, to which each condition's own environment is added."""
     covariates: CovariateReader
     servers: Servers | None = None
     on_wait: Callable[[], None] = lambda: None
@@ -72,16 +72,16 @@ class TrialRunner(Struct):
     def trials_at(self, draw: Draw, position: int) -> tuple[Callable[[], TrialReport], ...]:
         """Return functions that run the trials at one position of a block.
 
-        Most blocks have one function for each position. In a block with washouts there are two: the
-        washout, and then the counted trial. The caller stores each trial in the ledger before it
-        starts the next.
+        In most blocks, a position has one function. In a block with washouts, a position has two
+        functions: for the washout, and then for the trial. The caller stores each trial in the
+        ledger before it starts the next trial.
         """
-        condition, washout = draw.order[position], draw.washout_condition
-        if washout is None:
-            return (lambda: self._run(draw, condition, position, washout=False),)
+        condition_index, washout_index = draw.order[position], draw.washout_condition
+        if washout_index is None:
+            return (lambda: self._run(draw, condition_index, position, washout=False),)
         return (
-            lambda: self._run(draw, washout, 2 * position, washout=True),
-            lambda: self._run(draw, condition, 2 * position + 1, washout=False),
+            lambda: self._run(draw, washout_index, 2 * position, washout=True),
+            lambda: self._run(draw, condition_index, 2 * position + 1, washout=False),
         )
 
     def clean_up(self) -> None:
@@ -111,8 +111,10 @@ class TrialRunner(Struct):
             covariates = self.covariates.read_after(cpu=report.cpu, run_delay_s=report.run_delay_s)
         metrics = metrics_file.read()
         accounting = accounting_of(report)
-        if metrics.unreadable is not None:
-            accounting = with_missing_metrics(accounting, metrics.unreadable, self.plan, condition)
+        if metrics.unreadable_because is not None:
+            accounting = with_missing_metrics(
+                accounting, metrics.unreadable_because, self.plan, condition
+            )
         self._run_hook("conclude", condition)
         failure_kind, failure = failure_of(report, self.plan.measure.timeout_s)
         error_tail, samples = report.error_tail, metrics.samples
@@ -139,7 +141,7 @@ class TrialRunner(Struct):
             covariates=covariates,
             samples=samples,
         )
-        return TrialReport(trial, report.left_behind, metrics.unreadable or metrics.problem)
+        return TrialReport(trial, report.left_behind, metrics.unreadable_because or metrics.problem)
 
     def _running_server(
         self, condition: Condition, padding_bytes: int
@@ -231,7 +233,7 @@ def accounting_of(report: Report) -> Accounting:
 
 
 def failure_of(report: Report, timeout_s: float) -> tuple[FailureKind | None, str | None]:
-    """Return the kind and the description of a trial's failure, or two ``None``."""
+    """Return the kind and the description of a failure; both are ``None`` after a success."""
     if report.could_not_start is not None:
         return "failed", f"could not be started: {report.could_not_start}"
     if report.timed_out:
@@ -258,6 +260,7 @@ def failure_of(report: Report, timeout_s: float) -> tuple[FailureKind | None, st
 
 
 def _signal_name(number: int) -> str:
+    """Return, for example, ``SIGTTIN``."""
     return describe_signal(number).partition("(")[2].rstrip(")") or f"signal {number}"
 
 

@@ -1,7 +1,7 @@
 """Run commands untimed: hooks around trials, and runs that examine a command.
 
-Hooks are shell lines of the user, such as ``--prepare``. The launcher does not start them, because
-``--setup`` may start a server that must go on. The launcher would end it.
+Hooks are shell lines of the user, such as ``--prepare``. The launcher does not start hooks, because
+it would end all processes of a hook. But ``--setup`` may start a server that must keep running.
 """
 
 from __future__ import annotations
@@ -124,6 +124,7 @@ def describe_signal(number: int) -> str:
 
 class _Unavailable(Struct, frozen=True):
     unavailable: str
+    """Reason why this machine cannot run the workload."""
 
 
 def unavailable_reason(status: int | None, error_text: str) -> str | None:

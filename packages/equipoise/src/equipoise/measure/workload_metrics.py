@@ -1,7 +1,7 @@
 """Read the metrics that a workload reports: JSON lines in the file named by EQUIPOISE_METRICS.
 
-The measured program, which may be hostile, can change the file. So only a regular file is read, up
-to the limits below, without following a link and without waiting.
+The measured program may be hostile, and can change the file. So only a regular file is read, up to
+the limits below, without following a link and without waiting.
 """
 
 from __future__ import annotations
@@ -37,10 +37,8 @@ MAX_LINES = 2_000_000
 MAX_LINE_BYTES = 1024 * 1024
 MAX_ITERATION = 2**53
 """Maximum integer that every JSON reader and the ledger keep exactly."""
-
 ALL_METRICS = "metrics"
-"""Key among a trial's unknown values, whose reason holds for every metric of the workload."""
-
+"""Key of `Accounting.unknown` for a reason that holds for every metric of the workload."""
 _LAUNCHER_METRICS = frozenset(Accounting.__struct_fields__)
 """Metrics that the launcher measures; a workload may not report them."""
 _ACCOUNTED_METRICS = _LAUNCHER_METRICS | {"cpu_s"}
@@ -62,7 +60,7 @@ class WorkloadMetrics(Struct, frozen=True):
     samples: tuple[Sample, ...] = ()
     problem: str | None = None
     """Sentence about the first bad line and the number of bad lines; ``None`` without bad lines."""
-    unreadable: str | None = None
+    unreadable_because: str | None = None
     """Reason why the whole file is left out; ``None`` if the file was read or does not exist."""
 
 
@@ -115,16 +113,16 @@ class MetricsFile:
         except OSError as error:
             is_removed = error.errno == errno.ENOENT
             event = "removed" if is_removed else "replaced or made unreadable"
-            return WorkloadMetrics(unreadable=f"the folder of its metrics file was {event}")
+            return WorkloadMetrics(unreadable_because=f"the folder of its metrics file was {event}")
         try:
             return _parse_lines(_read_lines(folder, self._name))
         except FileNotFoundError:
             return WorkloadMetrics()
         except _BadMetrics as reason:
-            return WorkloadMetrics(unreadable=f"its metrics file {reason}")
+            return WorkloadMetrics(unreadable_because=f"its metrics file {reason}")
         except OSError as error:
             cause = (error.strerror or str(error)).lower()
-            return WorkloadMetrics(unreadable=f"its metrics file cannot be read: {cause}")
+            return WorkloadMetrics(unreadable_because=f"its metrics file cannot be read: {cause}")
         finally:
             os.close(folder)
 
@@ -135,13 +133,13 @@ def read_metrics(path: Path) -> WorkloadMetrics:
 
 
 def with_missing_metrics(
-    accounting: Accounting, unreadable: str, plan: Plan, condition: Condition
+    accounting: Accounting, unreadable_because: str, plan: Plan, condition: Condition
 ) -> Accounting:
     """Return the accounting, with a reason for each metric that the workload failed to report."""
     judgement = plan.judgement
     expected_metrics = {*condition.reports, judgement.primary_metric, *judgement.other_metrics}
     missing_metrics = sorted(expected_metrics - _ACCOUNTED_METRICS - set(accounting.counters))
-    reasons = dict.fromkeys((*missing_metrics, ALL_METRICS), unreadable)
+    reasons = dict.fromkeys((*missing_metrics, ALL_METRICS), unreadable_because)
     return replace(accounting, unknown={**accounting.unknown, **reasons})
 
 
@@ -240,7 +238,7 @@ def run_for_metrics(
             )
     metrics = metrics_file.read()
     # If there are good lines too, the campaign that follows warns about the bad lines.
-    problem = metrics.unreadable or (None if metrics.samples else metrics.problem)
+    problem = metrics.unreadable_because or (None if metrics.samples else metrics.problem)
     if problem is not None:
         raise ConditionFailed(
             f"{condition.name}: {problem}",

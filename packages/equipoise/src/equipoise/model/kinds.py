@@ -82,10 +82,10 @@ class Terms:
     """Whether the campaign consists of other runs, its members, and has no trials of its own."""
     rows_show_failures: ClassVar[bool] = False
     """Whether the row of a condition shows why its trials failed, so that no warning is needed."""
-    metrics_without_time_order: tuple[str, ...] = ()
-    """Metrics whose iterations are not in time order, so that they cannot show a warm-up."""
+    unordered_metrics: tuple[str, ...] = ()
+    """Metrics whose iterations are not a series in time, so that they cannot show a warm-up."""
     alpha_factor: ClassVar[int] = 1
-    """1 if both sides of an interval share the campaign's alpha, 2 if each side has its own."""
+    """2 if each side of an interval may use the whole alpha, 1 if the two sides share alpha."""
     restart_hint: ClassVar[str | None] = None
     """Hint for a campaign that cannot be resumed, such as ``run the gate again``; else ``None``."""
     failure_hint: ClassVar[str | None] = None

@@ -258,7 +258,7 @@ def test_a_pipe_gets_each_problem_once(capsys: pytest.CaptureFixture[str]) -> No
         *(("measuring", None), ("ended", None)),
     ):
         host = line("ada", state, problem="no worker" if state == "no answer" else None)  # type: ignore[arg-type]
-        lines.changed(FleetProgress("run", (host,), scheduler_problem))
+        lines.progress_changed(FleetProgress("run", (host,), scheduler_problem))
     assert capsys.readouterr().err.splitlines() == [
         "equipoise: the scheduler gives no answer, trying again: refused",
         "equipoise: ada: no answer: no worker",

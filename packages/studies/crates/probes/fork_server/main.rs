@@ -24,9 +24,8 @@ const FORK_FAILED: u64 = 1;
 const WAIT_FAILED: u64 = 2;
 const WRONG_STATUS: u64 = 3;
 const NO_MEMORY: u64 = 4;
-
 const CLOCK_MONOTONIC: c_int = 1;
-const PAGE: usize = 4096;
+const PAGE_BYTES: usize = 4096;
 
 #[repr(C)]
 struct Time {
@@ -110,6 +109,7 @@ fn create_children(children: u64, work: &Work) -> Result<(), Failure> {
         if unsafe { waitpid(child, &raw mut status, 0) } != child {
             return Err((WAIT_FAILED, errno()));
         }
+        // The second byte of a wait status is the exit status.
         if status != DONE << 8 {
             return Err((WRONG_STATUS, status));
         }
@@ -144,7 +144,7 @@ fn allocate(bytes: usize) -> Result<(), Failure> {
     if start.is_null() {
         return Err((NO_MEMORY, errno()));
     }
-    for offset in (0..bytes).step_by(PAGE) {
+    for offset in (0..bytes).step_by(PAGE_BYTES) {
         // SAFETY: within the block.
         unsafe { start.cast::<u8>().add(offset).write_volatile(1) };
     }

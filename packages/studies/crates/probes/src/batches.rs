@@ -27,7 +27,6 @@ impl Default for Batching {
 /// Maximum factor by which the number of operations grows from one trial run to the next. The last
 /// trial run takes at least a sixteenth of a batch, which is long enough for an estimate.
 const MAX_GROWTH: f64 = 16.0;
-
 /// Maximum number of trial runs, which is enough for operations of a nanosecond.
 const MAX_TRIAL_RUNS: u32 = 16;
 
@@ -66,7 +65,7 @@ pub fn measure(operation: &mut dyn Operation, batching: &Batching) -> Result<Bat
 }
 
 /// Returns the seconds of an operation, which a probe subtracts from its own times. The result is
-/// the median of some short batches, so a disturbance of one batch does not change it.
+/// the median of some short batches, so a disturbance of one batch has no effect.
 pub fn time_to_subtract(operation: &mut dyn Operation) -> Result<f64, Problem> {
     let batching = Batching {
         duration: Duration::from_micros(500),

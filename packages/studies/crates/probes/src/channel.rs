@@ -43,7 +43,7 @@ impl End {
         }
     }
 
-    /// Waits for one byte. It is an error if the other end is closed or sends a second byte.
+    /// Waits for one byte. Fails if the other end is closed or sends a second byte.
     pub fn receive(&mut self) -> Result<u8, Problem> {
         let mut bytes = [0; 2];
         match self.incoming.read(&mut bytes).map_err(problem_of("read"))? {
@@ -68,7 +68,7 @@ impl End {
         self.outgoing.write_all(bytes).map_err(problem_of("write"))
     }
 
-    /// Waits for some bytes, and returns their number. It is an error if the other end is closed.
+    /// Waits for some bytes, and returns their number. Fails if the other end is closed.
     pub fn receive_some(&mut self, buffer: &mut [u8]) -> Result<usize, Problem> {
         match self.incoming.read(buffer).map_err(problem_of("read"))? {
             0 => Err(Problem::failure("the other end is closed")),
@@ -83,16 +83,18 @@ pub fn pipes() -> Result<Ends, Problem> {
     Ok(two_way(pipe()?, pipe()?))
 }
 
-/// Makes a channel of two one-way connections. Each connection has a reading and a writing end.
-pub fn two_way<Reader, Writer>(question: (Reader, Writer), answer: (Reader, Writer)) -> Ends
+/// Makes a channel of two one-way connections: this process asks, and the helper answers. Each
+/// connection has a reading and a writing end.
+pub fn two_way<Reader, Writer>(
+    (question_reader, question_writer): (Reader, Writer),
+    (answer_reader, answer_writer): (Reader, Writer),
+) -> Ends
 where
     Reader: Into<OwnedFd>,
     Writer: Into<OwnedFd>,
 {
-    (
-        End::new(answer.0, question.1),
-        End::new(question.0, answer.1),
-    )
+    let this_end = End::new(answer_reader, question_writer);
+    (this_end, End::new(question_reader, answer_writer))
 }
 
 /// Opens a pair of connected `AF_UNIX` stream sockets without a name.
@@ -127,7 +129,6 @@ pub fn tcp_streams() -> Result<Ends, Problem> {
 
 #[expect(clippy::cast_possible_truncation, reason = "a small number")]
 const AF_INET: libc::sa_family_t = libc::AF_INET as libc::sa_family_t;
-
 const TCP: &str = "TCP over 127.0.0.1";
 
 /// Opens a TCP connection over 127.0.0.1, and returns both ends.

@@ -69,8 +69,8 @@ impl Child {
     }
 }
 
-/// Lets the kernel kill this process when the thread that started it ends. `parent` is the process
-/// of that thread. It is an error if `parent` has ended. Allocates nothing and takes no lock.
+/// Lets the kernel kill this process when the starting thread ends. `parent` is the process of that
+/// thread. Fails if `parent` has ended. Allocates nothing and takes no lock.
 pub fn end_with_parent(parent: u32) -> io::Result<()> {
     die_with_parent()?;
     if std::os::unix::process::parent_id() != parent {
@@ -130,13 +130,13 @@ impl Drop for Helper {
     }
 }
 
-/// Returns a probe with a channel and a helper, which does `work` at the other end. The operation,
-/// `repeat`, is at this end and moves `bytes`.
+/// Returns a probe that exchanges bytes with a helper. `ends` opens the channel. This process does
+/// the operation `repeat` at its end, and the helper does `work` at the other end.
 pub fn exchange(
     options: &ProbeOptions,
     ends: impl FnOnce() -> Result<Ends, Problem>,
     work: fn(End) -> Result<(), Problem>,
-    bytes: u64,
+    bytes_per_operation: u64,
     repeat: impl FnMut(&mut End, u64) -> Result<Duration, Problem> + 'static,
 ) -> Result<OpenProbe, Problem> {
     let cpus = side_cpus(options.placement)?;
@@ -149,7 +149,7 @@ pub fn exchange(
         end,
         repeat,
     };
-    Ok(OpenProbe::bandwidth(bytes, exchange)
+    Ok(OpenProbe::bandwidth(bytes_per_operation, exchange)
         .with_fact("cpu", current_cpu()?.to_string())
         .with_fact("helper_cpu", helper_cpu))
 }
@@ -171,8 +171,8 @@ where
     }
 }
 
-/// Sets whether this process exits when a child ends. Without this, the process could wait forever
-/// for a datagram or a futex.
+/// Sets whether this process exits when a child ends. Without the exit, the process could wait
+/// forever for a datagram or a futex.
 fn set_exit_on_child_end(exits: bool) -> Result<(), Problem> {
     let handler = if exits {
         exit_with_message as *const () as libc::sighandler_t

@@ -46,7 +46,7 @@ fn run(command: Command) -> Result<String, Problem> {
 fn measure(request: &Request) -> Result<Report, Problem> {
     let OpenProbe {
         mut operation,
-        bytes,
+        bytes_per_operation,
         facts: probe_facts,
     } = open(request)?;
     let batches::Batches {
@@ -59,7 +59,7 @@ fn measure(request: &Request) -> Result<Report, Problem> {
             Report::default().batches("latency_s", &times, "s", Better::Lower, |_| resolution_s)
         }
         Metric::Bandwidth => {
-            let bytes = bytes as f64;
+            let bytes = bytes_per_operation as f64;
             let rates: Vec<f64> = times.iter().map(|time| bytes / time).collect();
             // The rate is the inverse of the time, so both have the same relative resolution.
             let resolution = |rate: f64| rate * resolution_s / (bytes / rate);

@@ -19,10 +19,11 @@ pub const MEMORY_SIZE: Parameter = Parameter {
     maximum: 16 << 30,
 };
 
-/// A probe requires so many free bytes for each byte it uses, because other programs run.
+/// Number of free bytes that a probe requires for each byte it uses, because other programs run.
 const FREE_FACTOR: u64 = 4;
 
-/// Returns a number of bytes as `usize`; unavailable if the machine has too little memory.
+/// Returns a number of bytes as `usize`. If the machine has too little memory, the probe is reported
+/// as unavailable.
 pub fn check_free_memory(bytes: u64) -> Result<usize, Problem> {
     match free_bytes() {
         Some(free) if free < bytes.saturating_mul(FREE_FACTOR) => {
@@ -35,7 +36,7 @@ pub fn check_free_memory(bytes: u64) -> Result<usize, Problem> {
     }
 }
 
-/// Returns the sum of the words modulo 2^64. The compiler can use vector instructions for it.
+/// Returns the sum of the words modulo 2^64. The compiler can use vector instructions here.
 pub fn wrapping_sum(words: &[u64]) -> u64 {
     words.iter().fold(0, |sum, &word| sum.wrapping_add(word))
 }
@@ -104,9 +105,9 @@ impl Mapping {
     /// # Panics
     /// The part is not within the mapping.
     #[inline]
-    pub fn touch_pages(&self, page: usize, part: Range<usize>) {
+    pub fn touch_pages(&self, page_bytes: usize, part: Range<usize>) {
         assert!(part.end <= self.bytes, "{part:?} is beyond {}", self.bytes);
-        for offset in part.step_by(page) {
+        for offset in part.step_by(page_bytes) {
             // SAFETY: within the mapping. The compiler keeps volatile writes.
             unsafe { self.start.as_ptr().add(offset).write_volatile(1) };
         }

@@ -1,10 +1,11 @@
-//! Parses the command line: which probe to run, with which options, for how long.
+//! Parses the command line: which probe to run, with which options, for how long. A probe measures
+//! one primitive of the operating system, such as fork; a row of its table has certain options.
 
 use std::time::Duration;
 
 use equipoise_reporting::arguments::Options;
 use equipoise_reporting::problem::Problem;
-use equipoise_reporting::program::find;
+use equipoise_reporting::program;
 use lexopt::{Arg, Parser};
 
 use crate::batches::Batching;
@@ -39,7 +40,7 @@ pub fn parse(mut parser: Parser) -> Result<Command, Problem> {
         Some(other) => return Err(other.unexpected().into()),
         None => None,
     };
-    let probe: &Probe = find("probe", PROBES, |probe| probe.name, name.as_deref())?;
+    let probe: &Probe = program::find("probe", PROBES, |probe| probe.name, name.as_deref())?;
     let mut options = Options::new(parser);
     if options.asks_for_help() {
         return Ok(Command::Text(listing::help_of(probe)));

@@ -1,6 +1,7 @@
 //! The definition of a probe: its description, its options, and the operation that it repeats.
 //!
-//! A row is a line of the table of `equipoise os`: a probe with certain options.
+//! A probe measures one primitive of the operating system, such as fork. A row is a line of the
+//! table of `equipoise os`: a probe with certain options.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -9,7 +10,7 @@ use std::time::{Duration, Instant};
 use equipoise_reporting::problem::Problem;
 use serde::Serialize;
 
-/// One probe: what it measures, which options it takes, and how it is opened.
+/// One probe.
 #[derive(Serialize)]
 pub struct Probe {
     /// Name on the command line.
@@ -113,6 +114,7 @@ pub enum Metric {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Placement {
+    /// The kernel chooses the CPUs.
     None,
     SameCpu,
     AcrossCpus,
@@ -141,7 +143,7 @@ pub struct Parameter {
     pub maximum: u64,
 }
 
-/// A row of `equipoise os`: a probe with certain options.
+/// A row of a probe: its options.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
     /// End of the row's name, after the name of the probe.
@@ -195,7 +197,7 @@ pub struct OpenProbe {
     /// The operation. Dropping it frees all resources of the probe.
     pub operation: Box<dyn Operation>,
     /// Bytes that one operation moves; 0 if the metric is not a bandwidth.
-    pub bytes: u64,
+    pub bytes_per_operation: u64,
     /// Names and values of facts to report, such as the CPU.
     pub facts: Vec<(&'static str, String)>,
 }
@@ -206,11 +208,11 @@ impl OpenProbe {
         Self::bandwidth(0, operation)
     }
 
-    /// Returns a probe whose operation moves `bytes` and is reported as `bandwidth_bytes_per_s`.
-    pub fn bandwidth(bytes: u64, operation: impl Operation + 'static) -> Self {
+    /// Returns a probe whose operation moves bytes and is reported as `bandwidth_bytes_per_s`.
+    pub fn bandwidth(bytes_per_operation: u64, operation: impl Operation + 'static) -> Self {
         Self {
             operation: Box::new(operation),
-            bytes,
+            bytes_per_operation,
             facts: Vec::new(),
         }
     }

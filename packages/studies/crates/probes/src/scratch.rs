@@ -38,8 +38,7 @@ impl Scratch {
         let cleaner_parent = parent.clone();
         let cleaner = Child::start_session(move || {
             for descriptor in probe_descriptors {
-                // SAFETY: closes the cleaner's copy of the writing end. The pipe could not close
-                // otherwise.
+                // SAFETY: closes the cleaner's copy. With this copy, the pipe could not close.
                 unsafe { libc::close(descriptor) };
             }
             create_and_clean(&cleaner_parent, answer_writer, end_of_probe)
@@ -91,9 +90,9 @@ fn default_parent() -> PathBuf {
         .unwrap_or_else(env::temp_dir)
 }
 
-/// First byte of the cleaner's answer before the path of the folder.
+/// First byte of an answer of the cleaner that has the path of the folder.
 const CREATED: u8 = b'+';
-/// First byte of the cleaner's answer before the reason why there is no folder.
+/// First byte of an answer of the cleaner that has the reason why there is no folder.
 const NOT_CREATED: u8 = b'-';
 
 fn prefixed(tag: u8, text: &[u8]) -> Vec<u8> {

@@ -30,7 +30,8 @@ pub fn last_problem(call: &str) -> Problem {
     problem_of(call)(io::Error::last_os_error())
 }
 
-/// Turns an error into the problem of a call. An error that the machine causes is `unavailable`.
+/// Returns a function that turns an error of a call into a problem. If the machine causes the error,
+/// the problem is `unavailable`.
 pub fn problem_of(call: &str) -> impl Fn(io::Error) -> Problem + Copy + '_ {
     move |error| {
         let text = format!("{call}: {error}");

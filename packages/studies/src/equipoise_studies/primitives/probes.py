@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from equipoise.measure.installation import REINSTALL, require_file
+from equipoise.measure.installation import REINSTALL_HINT, require_file
 from equipoise.measure.untimed import describe_signal, unavailable_reason
 from equipoise.model.errors import UnusableInput
 from equipoise.model.packages import NATIVE_FOLDER
@@ -66,7 +66,7 @@ def probe_rows(program: Path) -> tuple[ProbeRow, ...]:
         return tuple(row for line in output.splitlines() for row in _rows_of(line))
     except (OSError, subprocess.SubprocessError, msgspec.DecodeError) as error:
         raise UnusableInput(
-            f"{program} does not list its probes: {error}", hint=REINSTALL
+            f"{program} does not list its probes: {error}", hint=REINSTALL_HINT
         ) from error
 
 

@@ -203,7 +203,7 @@ class LiveTable(FleetListener):
         self._live.start()
         self._draw(progress)
 
-    def changed(self, progress: FleetProgress) -> None:
+    def progress_changed(self, progress: FleetProgress) -> None:
         """Show the new state of a host."""
         if time.monotonic() - self._drawn_at >= MIN_REDRAW_S:
             self._draw(progress)
@@ -261,7 +261,7 @@ class ProblemLines(FleetListener):
         self._states: dict[int, HostState] = {}
         self._is_scheduler_silent = False
 
-    def changed(self, progress: FleetProgress) -> None:
+    def progress_changed(self, progress: FleetProgress) -> None:
         """Print the problems that began or ended since the last call."""
         if (progress.scheduler_problem is not None) != self._is_scheduler_silent:
             self._is_scheduler_silent = not self._is_scheduler_silent

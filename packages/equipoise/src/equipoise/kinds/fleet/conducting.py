@@ -275,11 +275,11 @@ def _host_campaigns(
     return [
         HostCampaign(
             Order(
-                fleet=identity,
+                fleet_identity=identity,
                 host_index=position,
                 segment=session,
                 plan=portable_plan(member_plan(plan, identity, position), terms.build_folders),
-                identity=member_identity(identity, position),
+                run_identity=member_identity(identity, position),
                 shipped=terms.shipped if position in terms.shipped_to else (),
                 builds=terms.builds,
                 limits=limits,

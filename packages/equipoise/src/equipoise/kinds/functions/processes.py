@@ -186,7 +186,7 @@ class ProcessPool(Struct):
     def _idle_or_new_launcher(self) -> Launcher:
         if self._idle_launchers:
             return self._idle_launchers.pop()
-        launcher = Launcher(launcher_program(), campaign=self.scratch)
+        launcher = Launcher(launcher_program(), shared_scratch=self.scratch)
         self._launchers.append(launcher)
         return launcher
 

@@ -94,25 +94,26 @@ def _sample_comparison(
     costs: Mapping[int, Mapping[int, list[float]]],
 ) -> SampleComparison:
     """Compare two conditions, within blocks if possible; ``costs`` are by condition and block."""
-    baseline, candidate = (costs.get(condition, {}) for condition in contrast.pair)
+    baseline_blocks, candidate_blocks = (costs.get(index, {}) for index in contrast.pair)
     baseline_name, candidate_name = plan.names_of(contrast)
-    metric, level = plan.judgement.primary_metric, plan.judgement.alpha
+    metric, alpha = plan.judgement.primary_metric, plan.judgement.alpha
     is_paired = source.order == IN_BLOCKS
     if is_paired:
+        # Only blocks with one cost of each condition count.
         paired_blocks = [
             block
-            for block in baseline
-            if len(baseline[block]) == len(candidate.get(block, ())) == 1
+            for block, block_costs in baseline_blocks.items()
+            if len(block_costs) == len(candidate_blocks.get(block, ())) == 1
         ]
-        baseline, candidate = (
+        baseline_blocks, candidate_blocks = (
             {block: costs_by_block[block] for block in paired_blocks}
-            for costs_by_block in (baseline, candidate)
+            for costs_by_block in (baseline_blocks, candidate_blocks)
         )
     baseline_costs, candidate_costs = (
         np.fromiter(itertools.chain.from_iterable(costs_by_block.values()), np.float64)
-        for costs_by_block in (baseline, candidate)
+        for costs_by_block in (baseline_blocks, candidate_blocks)
     )
-    estimate = sample_ratio(baseline_costs, candidate_costs, paired=is_paired, level=level)
+    estimate = sample_ratio(baseline_costs, candidate_costs, paired=is_paired, level=alpha)
     return SampleComparison(
         baseline=baseline_name,
         candidate=candidate_name,
@@ -122,7 +123,7 @@ def _sample_comparison(
         ratio=estimate.ratio,
         ratio_ci=estimate.ratio_ci,
         unknown=estimate.unknown,
-        significance_level=level,
+        significance_level=alpha,
         baseline_trials=len(baseline_costs),
         candidate_trials=len(candidate_costs),
         scope=_scope(len(baseline_costs), len(candidate_costs), paired=is_paired),

@@ -1,7 +1,8 @@
 """Make a run of the ledger from files of other tools, with a plan, draws and trials.
 
-The order of the trials in a file becomes the draws of the run. If a file lacks a field of a trial,
-the field is unknown.
+A benchmark and its parameters become a condition and its levels. Each process in a file becomes a
+trial, and the order of the processes becomes the draws of the run. If a file lacks a value of a
+trial, the value is unknown.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from equipoise.interop.reading import BENCHMARK, FILE_FACTS, Process, Reading, q
 from equipoise.kinds.imported.terms import ImportSource, Order
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Condition, Contrast, Judgement, Measure, Plan, Stopping
-from equipoise.model.quantities import MAX_MEASURED_VALUE
+from equipoise.model.quantities import MAX_MEASURED_VALUE, listed
 from equipoise.model.record import (
     Accounting,
     Draw,
@@ -46,11 +47,8 @@ _INTEGER_COSTS = frozenset({"max_rss_bytes"})
 """Costs that the ledger stores as integers."""
 _MAX_INTEGER = 2.0**63
 """Upper bound of the integers in the ledger."""
-_UNAVAILABLE_COUNTS = (
-    "minor_faults",
-    "major_faults",
-    "voluntary_switches",
-    "involuntary_switches",
+_UNAVAILABLE_COUNTS = tuple(
+    "minor_faults major_faults voluntary_switches involuntary_switches".split()
 )
 """Fields of `Accounting` that no file has."""
 
@@ -60,14 +58,14 @@ class SourceReading(Struct, frozen=True):
 
     file: str
     """Name of the file, as the user typed it."""
-    label: str | None
+    given_name: str | None
     """Name that the user gave to the condition in the file; ``None`` without a name."""
     format: str
     reading: Reading
 
 
 class _ProcessInBlock(Struct, frozen=True):
-    """A process with the number of its block and the index of its condition."""
+    """A process of a file, with the number of its block and the index of its condition."""
 
     process: Process
     block: int
@@ -84,7 +82,7 @@ def assemble(
 ) -> RunRecord:
     """Return one run with the trials of all files; the ledger adds its id and its end.
 
-    With labels, each file is a level of the factor ``file``. Without labels, each benchmark gets
+    If the user gave names, each file is a level of the factor ``file``. Else each benchmark gets
     its trials from all files. The names of the files are relative to ``folder``. ``now``, in
     seconds since the epoch, becomes the start of each trial. If ``baseline`` names a condition, all
     other conditions are compared with this condition.
@@ -92,27 +90,29 @@ def assemble(
     Raise `UnusableInput` if the files compare different metrics or have too many values, or a value
     is not finite.
     """
-    metrics = list(dict.fromkeys(source.reading.metric for source in readings))
-    if len(metrics) > 1:
+    files = {source.reading.metric: source.file for source in reversed(readings)}
+    if len(files) > 1:
+        examples = [f"{metric} in {file}" for metric, file in reversed(files.items())]
         raise UnusableInput(
-            f"the files have different metrics: {', '.join(metrics)}",
+            f"the files have different metrics: {listed(examples)}",
             hint="import the files of each metric with a separate command",
         )
     _check_limits(readings)
     conditions, entries = _conditions_and_blocks(readings)
     if baseline is not None:
         contrasts = contrasts_with_baseline(conditions, baseline)
-    elif len({source.label for source in readings}) > 1:
+    elif len({source.given_name for source in readings}) > 1:
         contrasts = contrasts_between_levels(conditions, FILE_FACTOR)
     else:
         contrasts = contrasts_between_levels(conditions, readings[0].reading.compared_factor)
     hosts = tuple(dict.fromkeys(entry.process.host for entry in entries if entry.process.host))
+    unordered_metrics = chain.from_iterable(source.reading.unordered_metrics for source in readings)
     plan = Plan(
         study=STUDY,
         conditions=conditions,
         measure=Measure(working_folder=folder, warmup=0, vary_environment_size=False),
         stopping=Stopping(),
-        judgement=replace(judgement, primary_metric=metrics[0]),
+        judgement=replace(judgement, primary_metric=readings[0].reading.metric),
         chosen_contrasts=contrasts,
         # This seed is only for resampling, so that the same import gives the same document.
         seed=0,
@@ -123,11 +123,7 @@ def assemble(
             files=tuple(source.file for source in readings),
             order=_order_in_time(entries),
             # Iterations in an unknown order are not a series in time.
-            metrics_without_time_order=tuple(
-                dict.fromkeys(
-                    chain.from_iterable(source.reading.unordered_metrics for source in readings)
-                )
-            ),
+            unordered_metrics=tuple(dict.fromkeys(unordered_metrics)),
         ),
     )
     return RunRecord(
@@ -144,10 +140,13 @@ def assemble(
 def _conditions_and_blocks(
     readings: Sequence[SourceReading],
 ) -> tuple[tuple[Condition, ...], list[_ProcessInBlock]]:
-    """Return the conditions, and all processes by block. A file without blocks is one block."""
-    has_labels = any(source.label is not None for source in readings)
-    # The benchmark is a level of the condition, unless the benchmarks are compared with each other.
-    benchmarks_are_levels = has_labels or readings[0].reading.compared_factor != BENCHMARK
+    """Return the conditions, and all processes in the order of their blocks.
+
+    A file without blocks is one block.
+    """
+    has_given_names = any(source.given_name is not None for source in readings)
+    # Either the benchmark is a level of each condition, or the benchmarks are compared.
+    benchmarks_are_levels = has_given_names or readings[0].reading.compared_factor != BENCHMARK
     index_by_key: dict[tuple[str, tuple[tuple[str, str], ...]], int] = {}
     entries: list[_ProcessInBlock] = []
     for source in readings:
@@ -155,8 +154,8 @@ def _conditions_and_blocks(
         for process in source.reading.processes:
             levels = {BENCHMARK: process.benchmark} if benchmarks_are_levels else {}
             levels |= process.levels
-            if has_labels:
-                levels[FILE_FACTOR] = source.label or source.file
+            if has_given_names:
+                levels[FILE_FACTOR] = source.given_name or source.file
             key = (process.benchmark, tuple(levels.items()))
             file_processes.append((process, index_by_key.setdefault(key, len(index_by_key))))
         if all(process.order is not None for process, _ in file_processes):
@@ -176,7 +175,10 @@ def _conditions_and_blocks(
 
 
 def _condition_names(conditions: Sequence[tuple[str, dict[str, str]]]) -> list[str]:
-    """Return the names of conditions: the levels that vary, and the benchmark if it varies."""
+    """Return the names of conditions: the levels that vary, and the benchmark if there are several.
+
+    ``conditions`` are pairs of a benchmark and its levels by factor.
+    """
     all_levels = [levels for _, levels in conditions]
     varying = [
         factor
@@ -198,13 +200,13 @@ def _check_limits(readings: Sequence[SourceReading]) -> None:
     processes = [
         (source.file, process) for source in readings for process in source.reading.processes
     ]
-    values = sum(
+    value_count = sum(
         len(process.values) + sum(map(len, process.iterations.values())) for _, process in processes
     )
-    if len(processes) > MAX_TRIALS or values > MAX_VALUES:
+    if len(processes) > MAX_TRIALS or value_count > MAX_VALUES:
         raise UnusableInput(
-            f"there are {len(processes)} processes with {values} values, but an import has at most "
-            f"{MAX_TRIALS} processes and {MAX_VALUES} values",
+            f"there are {len(processes)} processes with {value_count} values, but an import has at "
+            f"most {MAX_TRIALS} processes and {MAX_VALUES} values",
             hint="import the files one by one, or export fewer values",
         )
     for file, process in processes:
@@ -232,8 +234,8 @@ def _order_in_time(entries: Sequence[_ProcessInBlock]) -> Order:
     if all(entry.process.block is not None for entry in entries):
         return "in blocks"
     conditions = [entry.condition for entry in entries]
-    changes = sum(earlier != later for earlier, later in pairwise(conditions))
-    return "one after the other" if changes < len(set(conditions)) else "mixed"
+    change_count = sum(earlier != later for earlier, later in pairwise(conditions))
+    return "one after the other" if change_count < len(set(conditions)) else "mixed"
 
 
 def _draws(entries: Sequence[_ProcessInBlock]) -> tuple[Draw, ...]:
@@ -312,10 +314,11 @@ def _import_warnings(
         for note in source.reading.notes
     ]
     counts = Counter(entry.condition for entry in entries)
-    single_process = [condition for index, condition in enumerate(conditions) if counts[index] == 1]
-    if single_process:
-        is_one = len(single_process) == 1
-        subject = single_process[0].name if is_one else f"{len(single_process)} conditions"
+    lone_names = [
+        condition.name for index, condition in enumerate(conditions) if counts[index] == 1
+    ]
+    if lone_names:
+        subject = lone_names[0] if len(lone_names) == 1 else f"{len(lone_names)} conditions"
         warnings.append(
             RecordedWarning(
                 "one_process",

@@ -30,7 +30,9 @@ class ImportRequest(Struct, frozen=True, kw_only=True):
 
     files: tuple[str, ...]
     format_name: str | None
+    """Key of `FORMATS`; ``None`` to find the format of each file."""
     names: tuple[str, ...]
+    """Names of the conditions, one for each file, or none."""
     baseline: str | None
     alpha: float
     output: OutputOptions
@@ -54,7 +56,7 @@ class ImportRequest(Struct, frozen=True, kw_only=True):
     "names",
     multiple=True,
     metavar="NAME",
-    help="Name of the condition in a file, once for each file in order; these are compared.",
+    help="Name of the condition in a file, once for each file; these conditions are compared.",
 )
 @click.option(
     "--baseline", metavar="NAME", help="The condition with which all others are compared."
@@ -91,12 +93,12 @@ def command(request: ImportRequest) -> int:
 def _file_readings(
     files: Sequence[str], names: Sequence[str], format_name: str | None
 ) -> Iterator[SourceReading]:
-    """Yield the content of each file, with the name that the user gave to the condition in it."""
+    """Yield the content of each file, with the name that the user gave to the file's condition."""
     if names and len(names) != len(files):
         raise UnusableInput(
             f"there are {len(files)} files but {len(names)} names",
             hint="give --name once for each file, or remove all names",
         )
-    for file, label in zip_longest(files, names):
+    for file, given_name in zip_longest(files, names):
         source = read_within_bounds(file, Path(file))
-        yield SourceReading(file, label, *read_source(source, format_name, FORMATS))
+        yield SourceReading(file, given_name, *read_source(source, format_name, FORMATS))

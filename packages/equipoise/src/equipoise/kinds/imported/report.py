@@ -1,4 +1,7 @@
-"""The report of an imported run: its question, its answer, and the source of its trials."""
+"""The report of an imported run: its question, its answer, and the source of its trials.
+
+``SCREEN`` marks parts for the terminal, and ``VERBOSE`` parts for ``--verbose``.
+"""
 
 from __future__ import annotations
 

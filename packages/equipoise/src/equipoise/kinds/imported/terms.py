@@ -1,4 +1,7 @@
-"""The terms of an imported run: the files of other tools; and its result document."""
+"""The terms of an imported run (the files of other tools), and its result document.
+
+`equipoise.model.kinds.Terms` explains the class variables of the terms.
+"""
 
 from __future__ import annotations
 
@@ -33,8 +36,8 @@ class ImportSource(Struct, Terms, frozen=True, tag_field=TAG, tag="imported"):
     """Names of the files, as on the command line."""
     order: Order
     """Order in time of the trials of different conditions."""
-    metrics_without_time_order: tuple[str, ...] = ()
-    """Metrics whose iterations are not in time order, so they cannot show a warm-up."""
+    unordered_metrics: tuple[str, ...] = ()
+    """Metrics whose iterations are not in the order of time, so they cannot show a warm-up."""
 
     def workloads_for_digest(self, workloads: Sequence[Any]) -> Any:
         """Return the workloads of another tool, which never equal commands of Equipoise."""
@@ -70,7 +73,7 @@ class ImportedResult(Struct, frozen=True):
 
 
 class ImportedDocument(ResultDocument, frozen=True, kw_only=True, tag="imported"):
-    """The result document of an imported run, which has ``samples`` instead of comparisons."""
+    """The result document of an imported run. Its comparisons are in ``samples``."""
 
     has_random_order: ClassVar[bool] = False
     imported: ImportedResult
@@ -87,7 +90,7 @@ class ImportedDocument(ResultDocument, frozen=True, kw_only=True, tag="imported"
 
     @property
     def samples_summary(self) -> str:
-        """Sentence on the meaning of the intervals."""
+        """Sentence about the meaning of the intervals."""
         return self.imported.summary
 
     @property

@@ -22,7 +22,6 @@ from equipoise.measure.environment.system import Host, Unknown
 from equipoise.model.host import SEVERITIES, Disturbance, Examination
 
 __all__ = ["CHECKS", "HostState", "examine", "observe_host"]
-
 CHECKS: Mapping[str, Callable[[HostState], Iterable[Disturbance]]] = {
     check.__name__: check
     for check in (

@@ -1,8 +1,8 @@
 """Check for other work on the processors, full memory, and a full disk.
 
-`begin_watch` and `busy_host` run cheap checks before and after a campaign: two readings of /proc
-take milliseconds. Our own work is not a disturbance. It includes the work of our children that
-ended before the second reading: the launcher and all trials.
+A share is CPU time as a fraction of the time of one CPU. `begin_watch` and `busy_host` run cheap
+checks before and after a campaign: two readings of /proc take milliseconds. The work of Equipoise,
+its launcher and its trials is not a disturbance.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ from equipoise.measure.disturbances.host_state import (
     read_moment,
     steal_since_boot,
 )
-from equipoise.measure.environment import cgroups
-from equipoise.measure.environment.hardware import CPUS, meminfo, online_cpus, threads_share_cores
+from equipoise.measure.environment import cgroups, hardware
 from equipoise.measure.environment.system import Host, Unknown, readable
 from equipoise.model.host import Disturbance
 from equipoise.model.record import CampaignWarning
@@ -33,8 +32,8 @@ MIN_NAMED_SHARE = 0.05
 MIN_UNNAMED_SHARE = 0.10
 """Unnamed processes are reported if they use at least this share of one CPU together."""
 MIN_UNSEEN_SHARE = 0.25
-"""Invisible processes are reported from this share of one CPU on. Smaller shares may be errors of
-the clock ticks."""
+"""Unseen processes are reported if they use at least this share of one CPU together. Smaller shares
+may be errors of the clock ticks."""
 MAX_NAMED_PROCESSES = 5
 MIN_LOAD_PER_CPU = 0.5
 """Load per CPU from which on trials often share a CPU, a cache or a frequency limit."""
@@ -45,8 +44,9 @@ MIN_STEAL_NOW, MIN_STEAL_SINCE_BOOT = 0.03, 0.02
 MIN_FREE_MEMORY_SHARE = 0.10
 """Free share of memory below which memory is nearly full."""
 MIN_FREE_BYTES, AMPLE_FREE_BYTES = 256 << 20, 1 << 30
-"""A disk with fewer free bytes than the first number is nearly full; with the second, never."""
+"""A disk with free bytes below the first number is nearly full; above the second, it is not."""
 MIN_FREE_DISK_SHARE = 0.05
+"""Free share below which a disk between these two numbers is nearly full."""
 MIN_FREE_FILES = 1000
 """Number of further files below which a disk is reported."""
 
@@ -99,7 +99,7 @@ def load(state: HostState) -> Iterator[Disturbance]:
         average = float(text.split()[0])
     except (ValueError, IndexError):
         raise Unknown(f"/proc/loadavg: {text[:40]!r} is not a load") from None
-    cpus = len(online_cpus(state.host))
+    cpus = len(hardware.online_cpus(state.host))
     if average >= max(MIN_LOAD, MIN_LOAD_PER_CPU * cpus):
         summary = f"over the last minute {average:g} processes on average needed one of {cpus} CPUs"
         hint = "wait until this load has gone down; see: uptime"
@@ -109,7 +109,7 @@ def load(state: HostState) -> Iterator[Disturbance]:
 def cpu_quota(state: HostState) -> Iterator[Disturbance]:
     """Report a quota of CPU time below the number of CPUs: it stops busy threads."""
     quota = cgroups.cpu_quota(state.host)
-    if quota is None or quota.value >= len(online_cpus(state.host)):
+    if quota is None or quota.value >= len(hardware.online_cpus(state.host)):
         return
     try:
         times_throttled = state.activity.change("times_throttled")
@@ -135,8 +135,7 @@ def steal(state: HostState) -> Iterator[Disturbance]:
     )
     share = state.activity.steal_share()
     if share >= MIN_STEAL_NOW:
-        percent = 100 * share
-        summary = f"the hypervisor takes away {percent:.0f} % of the CPU time for other machines"
+        summary = f"the hypervisor takes away {_percent(share)} of the CPU time for other machines"
         yield Disturbance("steal", "disturbs", summary, hint)
         return
     share = steal_since_boot(state.host)
@@ -147,16 +146,16 @@ def steal(state: HostState) -> Iterator[Disturbance]:
 
 def shared_cores(state: HostState) -> Iterator[Disturbance]:
     """Report that two CPUs share a core (SMT): work on one slows the other."""
-    if threads_share_cores(state.host):
+    if hardware.threads_share_cores(state.host):
         summary = "two CPUs share a core (SMT): a trial slows down when its twin has work"
-        hint = f"echo off | sudo tee {CPUS}/smt/control"
+        hint = f"echo off | sudo tee {hardware.CPUS_FOLDER}/smt/control"
         yield Disturbance("shared_cores", "weakens", summary, hint)
 
 
 def full_memory(state: HostState) -> Iterator[Disturbance]:
     """Report that the host's memory, or the memory of our control group, is nearly full."""
-    available_bytes = meminfo(state.host, "MemAvailable")
-    total_bytes = meminfo(state.host, "MemTotal")
+    available_bytes = hardware.meminfo(state.host, "MemAvailable")
+    total_bytes = hardware.meminfo(state.host, "MemTotal")
     if available_bytes < MIN_FREE_MEMORY_SHARE * total_bytes:
         megabytes = f"{available_bytes / 1e6:.0f} of {total_bytes / 1e6:.0f} MB"
         summary = f"memory is nearly full: {megabytes} are available"
@@ -195,6 +194,7 @@ def swap(state: HostState) -> Iterator[Disturbance]:
 
 
 def _swap_in_use(host: Host) -> int:
+    """Return the bytes in swap: the sum of the column Used of /proc/swaps, which is in KiB."""
     lines = host.text("/proc/swaps").splitlines()[1:]
     try:
         return 1024 * sum(int(line.split()[3]) for line in lines)
@@ -228,7 +228,6 @@ _CHECKS_BEFORE = (load, full_memory)
 """Checks before a campaign."""
 _CHECKS_AFTER = (steal, cpu_quota, swap)
 """Checks after a campaign, of the time that it took."""
-
 Clock = Callable[[], float]
 """Function that returns seconds."""
 
@@ -237,15 +236,15 @@ class HostWatch(Struct, frozen=True):
     """State of a host at the start of a campaign."""
 
     host: Host
-    first: Moment
+    first_moment: Moment
     children_s: float
-    """CPU seconds of our children that had ended before the campaign."""
+    """CPU seconds of the children of Equipoise that ended before the campaign."""
     disturbances: tuple[str, ...]
     """Sentences about disturbances before the campaign."""
 
 
 def children_seconds() -> float:
-    """Return the CPU seconds of our ended children, and of the children of these."""
+    """Return the CPU seconds of our ended children and of all their ended descendants."""
     cpu_times = os.times()
     return cpu_times.children_user + cpu_times.children_system
 
@@ -271,7 +270,7 @@ def busy_host(
     """
     clauses = [f"before the campaign {disturbance}" for disturbance in watch.disturbances]
     try:
-        state = _state(watch.host, watch.first, read_moment(watch.host, clock))
+        state = _state(watch.host, watch.first_moment, read_moment(watch.host, clock))
         if state.activity.seconds >= WATCH_S:
             work = _work_of_others(state.activity, children_s() - watch.children_s)
             disturbances = (*work, *_present_disturbances(_CHECKS_AFTER, state))

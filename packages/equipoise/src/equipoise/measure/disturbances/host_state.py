@@ -1,6 +1,7 @@
 """Observe a host for half a second, as the input of checks for disturbances.
 
-A function raises `Unknown` if a counter that it needs could not be read.
+A counter, such as the busy ticks of all processors, only grows; its change shows the activity. A
+function raises `Unknown` if a counter could not be read.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from equipoise.measure.environment.cgroups import times_throttled
-from equipoise.measure.environment.covariates import parse_cpu_ticks
+from equipoise.measure.environment.covariates import CpuTicks, parse_cpu_ticks
 from equipoise.measure.environment.system import Facts, Host, Unknown, read_facts
 
 WATCH_S = 0.5
@@ -143,8 +144,8 @@ def read_moment(host: Host, clock: Callable[[], float] = time.monotonic) -> Mome
 
 def steal_since_boot(host: Host) -> float:
     """Return the fraction of the processors' time that the hypervisor took since the boot."""
-    stolen, _, ticks = _cpu_ticks(host)
-    return stolen / ticks if ticks else 0.0
+    ticks = _cpu_ticks(host)
+    return ticks.stolen / ticks.total if ticks.total else 0.0
 
 
 def _pages_swapped(host: Host) -> int:
@@ -155,8 +156,7 @@ def _pages_swapped(host: Host) -> int:
         raise Unknown("/proc/vmstat does not count swapped pages") from None
 
 
-def _cpu_ticks(host: Host) -> tuple[int, int, int]:
-    """Return the stolen, the busy and all ticks of the processors since the boot."""
+def _cpu_ticks(host: Host) -> CpuTicks:
     text = host.text("/proc/stat").encode()
     try:
         return parse_cpu_ticks(text)
@@ -188,10 +188,10 @@ def _printable(name: str) -> str:
 
 
 COUNTERS: Facts = {
-    "steal_ticks": lambda host: _cpu_ticks(host)[0],
-    "busy_ticks": lambda host: _cpu_ticks(host)[1],
-    "all_ticks": lambda host: _cpu_ticks(host)[2],
+    "steal_ticks": lambda host: _cpu_ticks(host).stolen,
+    "busy_ticks": lambda host: _cpu_ticks(host).busy,
+    "all_ticks": lambda host: _cpu_ticks(host).total,
     "pages_swapped": _pages_swapped,
     "times_throttled": times_throttled,
 }
-"""Counters whose change shows the activity."""
+"""Functions that read the counters, by name."""

@@ -1,4 +1,4 @@
-"""Check settings that change how a program runs, and the clock, counters and covariates."""
+"""Check the settings of a host, its clock, its performance counters, and its covariates."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from equipoise.measure.disturbances.host_state import HostState
 from equipoise.measure.environment import hardware
 from equipoise.measure.environment.covariates import CovariateReader
-from equipoise.measure.environment.hardware import CLOCK, CPUS, HUGE_PAGES
+from equipoise.measure.environment.hardware import CLOCK_FOLDER, CPUS_FOLDER, HUGE_PAGES_FILE
 from equipoise.measure.environment.system import (
     RANDOMISATION_FILE,
     Unknown,
@@ -44,16 +44,8 @@ SHOWN_VARIABLES = frozenset(
 )
 """Variables whose values are shown, because they are helpful and not secret."""
 FAST_CLOCKS = frozenset(
-    {
-        "tsc",
-        "kvm-clock",
-        "hyperv_clocksource_tsc_page",
-        "xen",
-        "arch_sys_counter",
-        "riscv_clocksource",
-        "timebase",
-        "tod",
-    }
+    "tsc kvm-clock hyperv_clocksource_tsc_page xen arch_sys_counter riscv_clocksource timebase "
+    "tod".split()
 )
 """Clock sources that a program reads without the kernel (x86, ARM, RISC-V, POWER, s390)."""
 PARANOID_LEVEL_FILE = "/proc/sys/kernel/perf_event_paranoid"
@@ -97,7 +89,7 @@ def governor(state: HostState) -> Iterator[Disturbance]:
             "weakens",
             f"the frequency governor is {', '.join(other_governors)}: "
             "how fast a CPU runs depends on what ran before",
-            f"echo performance | sudo tee {CPUS}/cpu*/cpufreq/scaling_governor",
+            f"echo performance | sudo tee {CPUS_FOLDER}/cpu*/cpufreq/scaling_governor",
         )
 
 
@@ -105,8 +97,9 @@ def turbo(state: HostState) -> Iterator[Disturbance]:
     """Report that turbo is on."""
     if not hardware.turbo(state.host):
         return
-    no_turbo = f"{CPUS}/intel_pstate/no_turbo"
-    switch, value = (no_turbo, 1) if state.host.has(no_turbo) else (f"{CPUS}/cpufreq/boost", 0)
+    no_turbo = f"{CPUS_FOLDER}/intel_pstate/no_turbo"
+    boost = f"{CPUS_FOLDER}/cpufreq/boost"
+    switch, value = (no_turbo, 1) if state.host.has(no_turbo) else (boost, 0)
     summary = "turbo is on: how fast a CPU runs depends on its temperature and its neighbours"
     hint = f"echo {value} | sudo tee {switch}"
     yield Disturbance("turbo", "weakens", summary, hint)
@@ -153,13 +146,13 @@ def huge_pages(state: HostState) -> Iterator[Disturbance]:
             "weakens",
             "every process may get transparent huge pages: whether a trial gets them, and "
             "so its time and memory, depends on how fragmented memory is",
-            f"echo madvise | sudo tee {HUGE_PAGES}",
+            f"echo madvise | sudo tee {HUGE_PAGES_FILE}",
         )
 
 
 def coarse_clock(state: HostState) -> Iterator[Disturbance]:
     """Report a clock source that a program can read only through the kernel."""
-    source = state.host.text(f"{CLOCK}/current_clocksource")
+    source = state.host.text(f"{CLOCK_FOLDER}/current_clocksource")
     if source in FAST_CLOCKS:
         return
     sources = hardware.available_clock_sources(state.host)
@@ -168,7 +161,7 @@ def coarse_clock(state: HostState) -> Iterator[Disturbance]:
         "coarse_clock",
         "disturbs",
         f"the clock source is {source}: each reading of the clock takes a microsecond or more",
-        f"echo {faster_sources[0]} | sudo tee {CLOCK}/current_clocksource"
+        f"echo {faster_sources[0]} | sudo tee {CLOCK_FOLDER}/current_clocksource"
         if faster_sources
         else "look for the reason why the kernel trusts no faster source: "
         "sudo dmesg | grep -i clocksource",

@@ -20,6 +20,7 @@ from equipoise.measure.environment.system import UNLIMITED, Facts, Host, Unknown
 _V1_UNLIMITED = 1 << 60
 """Smallest value that means no limit; v1 writes the largest multiple of the page size."""
 _ESCAPED_CHARACTER = re.compile(r"\\([0-7]{3})")
+"""Octal escape of a character in a path of /proc/self/mountinfo."""
 
 
 class Groups(Struct, frozen=True):
@@ -44,8 +45,8 @@ def groups(host: Host, controller: str) -> Groups:
     path = paths.get(controller, paths.get(""))
     if path is None:
         raise Unknown("/proc/self/cgroup does not name our group")
-    for root, mounted_at in _mounts(host, None if version == 2 else controller):
-        folders = tuple(filter(host.has, _folders_up_to_root(root, mounted_at, path)))
+    for root, mount_point in _mounts(host, None if version == 2 else controller):
+        folders = tuple(filter(host.has, _folders_up_to_root(root, mount_point, path)))
         if folders:
             return Groups(version, folders)
     raise Unknown(f"no control group file system with '{controller}' is mounted")
@@ -56,9 +57,9 @@ def own_folder(host: Host) -> Path | None:
     path = dict(_own_paths(host)).get("")
     if path is None:
         return None
-    for root, mounted_at in _mounts(host, None):
+    for root, mount_point in _mounts(host, None):
         if path == root or path.startswith(root.rstrip("/") + "/"):
-            return Path(mounted_at, path.removeprefix(root).strip("/"))
+            return Path(mount_point, path.removeprefix(root).strip("/"))
     return None
 
 
@@ -112,8 +113,9 @@ def _own_paths(host: Host) -> Iterator[tuple[str, str]]:
     for line in host.text("/proc/self/cgroup").splitlines():
         fields = line.split(":", 2)
         if len(fields) == 3:
-            for controller in fields[1].split(","):
-                yield controller, fields[2]
+            _, controllers, path = fields
+            for controller in controllers.split(","):
+                yield controller, path
 
 
 def _mounts(host: Host, controller: str | None) -> Iterator[tuple[str, str]]:
@@ -126,20 +128,22 @@ def _mounts(host: Host, controller: str | None) -> Iterator[tuple[str, str]]:
         mount, system = mount_part.split(), system_part.split()
         if not dash or len(mount) < 5 or len(system) < 3:
             continue
-        has_controller = system[0] == "cgroup" and controller in system[2].split(",")
-        if system[0] == "cgroup2" if controller is None else has_controller:
-            yield _unescape(mount[3]), _unescape(mount[4])
+        root, mount_point = mount[3:5]
+        file_system, _, controllers = system[:3]
+        has_controller = file_system == "cgroup" and controller in controllers.split(",")
+        if file_system == "cgroup2" if controller is None else has_controller:
+            yield _unescape(root), _unescape(mount_point)
 
 
-def _folders_up_to_root(root: str, mounted_at: str, path: str) -> Iterator[str]:
+def _folders_up_to_root(root: str, mount_point: str, path: str) -> Iterator[str]:
     relative_path = os.path.relpath(path, root)
     if relative_path.startswith("..") or relative_path == ".":
         # Our group is outside the mounted part: only the top group is visible.
         relative_path = ""
     while relative_path:
-        yield f"{mounted_at.rstrip('/')}/{relative_path}"
+        yield f"{mount_point.rstrip('/')}/{relative_path}"
         relative_path = os.path.dirname(relative_path)
-    yield mounted_at
+    yield mount_point
 
 
 def _unescape(text: str) -> str:

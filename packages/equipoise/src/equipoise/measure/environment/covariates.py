@@ -1,7 +1,8 @@
 """Read covariates: values of the host that are observed around each trial, not set.
 
-Files are opened once and read repeatedly by pread. Slow reading would disturb the measurement. So a
-source of covariates that is slow on this host is left out, with the reason (rule 4).
+A source of covariates is, for example, a file of /proc. Files are opened once and read repeatedly
+by pread. Slow reading would disturb the measurement. So a source that is slow on this host is left
+out, with the reason (rule 4).
 """
 
 from __future__ import annotations
@@ -11,24 +12,21 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing
-from typing import Literal, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 from msgspec import Struct
 
-from equipoise.measure.environment.hardware import CPUS, online_cpus
+from equipoise.measure.environment.hardware import CPUS_FOLDER, online_cpus
 from equipoise.measure.environment.system import Host, Unknown
 
 Value = TypeVar("Value")
 CountedReading = Literal["before", "after", "difference"]
 """The reading before the trial, the reading after the trial, or their difference."""
-
 MAX_READING_S = 200e-6
 """Maximum time for both readings of one source, before and after a trial together."""
 _TIMED_READINGS = 5
-"""Number of timed readings of a source. Only the quickest counts: others may be interrupted."""
-
+"""Number of timed readings of a source. The quickest counts, as others may be interrupted."""
 _TOO_SHORT_REASON = "the previous trial was too short for the clock of this source"
-
 RUN_DELAY = "run_delay_s"
 CPU = "cpu"
 """Covariates that the launcher reports."""
@@ -80,21 +78,17 @@ class CovariateReader(AbstractContextManager["CovariateReader"]):
     def read_after(
         self, *, cpu: int | None = None, run_delay_s: float | None = None
     ) -> dict[str, float | None]:
-        """Return the covariates of the trial that began after ``read_before``.
+        """Return every covariate of a trial by name; ``reasons`` explains each ``None``.
 
         ``cpu`` is the CPU on which the trial ran last. ``run_delay_s`` has the seconds during which
         the trial was ready but did not run. The launcher reports both.
 
-        Returns
-        -------
-        dict
-            Every covariate by name, ``None`` if unknown (see ``reasons``). Before the trial:
-            ``load_1_minute``, ``temperature_c``, and ``frequency_before_hz`` of the last CPU of the
-            previous trial. Since the previous trial began: ``pressure_cpu_before``,
-            ``pressure_memory_before``, ``pressure_io_before`` (fractions of the time) and
-            ``steal_before`` (fraction of the CPU time). After the trial: ``frequency_hz``. Over the
-            trial, in seconds: ``pressure_cpu_s``, ``pressure_memory_s``, ``pressure_io_s``,
-            ``steal_s``, ``busy_s``, ``run_delay_s``. The last is ``cpu``.
+        Before the trial: ``load_1_minute``, ``temperature_c``, and ``frequency_before_hz`` of the
+        last CPU of the previous trial. Since the previous trial began: ``pressure_cpu_before``,
+        ``pressure_memory_before``, ``pressure_io_before`` (fractions of the time) and
+        ``steal_before`` (fraction of the CPU time). After the trial: ``frequency_hz``. Over the
+        trial, in seconds: ``pressure_cpu_s``, ``pressure_memory_s``, ``pressure_io_s``,
+        ``steal_s``, ``busy_s``, ``run_delay_s``. The last covariate is ``cpu``.
         """
         values: dict[str, float | None] = dict.fromkeys(
             name for names, _ in SOURCES for name in names
@@ -148,15 +142,15 @@ def _quick_source(
         except Unknown:
             # Without a list of CPUs, no source that needs a CPU was opened.
             cpu = None
-        costs_s = []
+        durations_s = []
         for _ in range(_TIMED_READINGS):
             start_s = clock()
             source.read_before(now())
             source.read_after(cpu)
-            costs_s.append(clock() - start_s)
-        if min(costs_s) > max_s:
+            durations_s.append(clock() - start_s)
+        if min(durations_s) > max_s:
             raise Unknown(
-                f"reading it takes {1e3 * min(costs_s):.2g} ms here: too long for each trial"
+                f"reading it takes {1e3 * min(durations_s):.2g} ms here: too long for each trial"
             )
         stack.pop_all()
     return source
@@ -202,13 +196,13 @@ class Source(Struct):
     counted_reading: CountedReading
     """Reading that gives the covariates."""
     read: Callable[[int | None], tuple[float, ...]]
-    """Function that reads the source. Its argument is the CPU on which the trial ran last; ``None``
-    if unknown. It raises `Unknown` if the host no longer has the source."""
+    """Function that reads the source; raises `Unknown` if the host no longer has the source. The
+    argument is the CPU on which the trial ran last; ``None`` if unknown."""
     files: list[OpenFile]
     divisor: float = 1.0
     """Number by which a difference is divided."""
     difference_count: int = 1
-    """Number of values whose difference is reported."""
+    """Number of the first values of a reading whose differences are reported."""
     between_trials: BetweenReadings | None = None
     """Function of the readings before two consecutive trials; its values are reported, too."""
     remember_cpu: Callable[[int | None], None] = lambda cpu: None
@@ -227,7 +221,7 @@ class Source(Struct):
         latest = self.reading_before = self.read(None)
         self.read_at_s = now
         if self.between_trials is not None:
-            # The first readings only time the source.
+            # The first call, which times the source, has no earlier reading.
             seconds = now - earlier_at_s
             self.values_between = self.between_trials(earlier or latest, latest, seconds)
 
@@ -239,7 +233,7 @@ class Source(Struct):
         reading_after = self.read(cpu)
         if self.counted_reading == "after":
             return reading_after
-        # Only ``between_trials`` uses the further values of a reading.
+        # Only ``between_trials`` uses the other values of a reading.
         pairs = zip(self.reading_before[: self.difference_count], reading_after, strict=False)
         differences = ((after - before) / self.divisor for before, after in pairs)
         return (*differences, *self.values_between)
@@ -285,21 +279,30 @@ def _parse_pressure_us(content: bytes) -> tuple[int]:
 _TOTAL = b"total="
 _US_PER_S = 1e6
 _USER, _NICE, _SYSTEM, _IDLE, _IOWAIT, _IRQ, _SOFTIRQ, _STEAL = range(1, 9)
+"""Indices of the fields in the first line of /proc/stat."""
 
 
-def parse_cpu_ticks(content: bytes) -> tuple[int, int, int]:
-    """Return the stolen, busy and all ticks of /proc/stat; raise `ValueError` or `IndexError`."""
+class CpuTicks(NamedTuple):
+    """Ticks of all processors since the boot."""
+
+    stolen: int
+    busy: int
+    total: int
+
+
+def parse_cpu_ticks(content: bytes) -> CpuTicks:
+    """Return the ticks of /proc/stat; raise `ValueError` or `IndexError` for another content."""
     fields = content.partition(b"\n")[0].split()
     busy_ticks = sum(int(fields[field]) for field in (_USER, _NICE, _SYSTEM, _IRQ, _SOFTIRQ))
     stolen_ticks = int(fields[_STEAL])
     idle_ticks = int(fields[_IDLE]) + int(fields[_IOWAIT])
-    return stolen_ticks, busy_ticks, busy_ticks + stolen_ticks + idle_ticks
+    return CpuTicks(stolen_ticks, busy_ticks, busy_ticks + stolen_ticks + idle_ticks)
 
 
 def _stolen_fraction(
     earlier: tuple[float, ...], later: tuple[float, ...], _: float
 ) -> tuple[float | None]:
-    # The readings are those of `parse_cpu_ticks`.
+    # Both readings are `CpuTicks`.
     earlier_stolen, _busy, earlier_ticks = earlier
     later_stolen, _busy, later_ticks = later
     ticks = later_ticks - earlier_ticks
@@ -313,10 +316,10 @@ def _waiting_fraction(
     return (min(1.0, waited_s / seconds) if seconds > 0 else None,)
 
 
-def frequency(host: Host) -> Source:
+def open_frequency(host: Host) -> Source:
     """Open the source of the frequency of the trial's CPU, read just after the trial.
 
-    Source: the kernel's admin-guide/pm/cpufreq.rst.
+    See the kernel's admin-guide/pm/cpufreq.rst.
     """
     files: list[OpenFile] = []
     frequency_of = _frequency_of(host, files)
@@ -329,7 +332,7 @@ def frequency(host: Host) -> Source:
     return Source("after", read, files)
 
 
-def frequency_before(host: Host) -> Source:
+def open_frequency_before(host: Host) -> Source:
     """Open the source of the frequency before a trial.
 
     The CPU of the trial is not known yet, so the last CPU of the previous trial is read. Before the
@@ -339,11 +342,11 @@ def frequency_before(host: Host) -> Source:
     frequency_of = _frequency_of(host, files)
     last_cpu = online_cpus(host)[0]
 
-    def remember(cpu: int | None) -> None:
+    def remember_cpu(cpu: int | None) -> None:
         nonlocal last_cpu
         last_cpu = last_cpu if cpu is None else cpu
 
-    return Source("before", lambda _: (frequency_of(last_cpu),), files, remember_cpu=remember)
+    return Source("before", lambda _: (frequency_of(last_cpu),), files, remember_cpu=remember_cpu)
 
 
 def _frequency_of(host: Host, files: list[OpenFile]) -> Callable[[int], float]:
@@ -351,7 +354,7 @@ def _frequency_of(host: Host, files: list[OpenFile]) -> Callable[[int], float]:
 
     @functools.cache
     def file_of(cpu: int) -> OpenFile:
-        files.append(OpenFile(host, f"{CPUS}/cpu{cpu}/cpufreq/scaling_cur_freq"))
+        files.append(OpenFile(host, f"{CPUS_FOLDER}/cpu{cpu}/cpufreq/scaling_cur_freq"))
         return files[-1]
 
     file_of(online_cpus(host)[0])
@@ -371,10 +374,10 @@ _PACKAGE_SENSOR = "temp1_input"
 """Sensor of the whole package; reading a sensor of each core would take longer."""
 
 
-def temperature(host: Host) -> Source:
+def open_temperature(host: Host) -> Source:
     """Open the source of the temperature before a trial, of the processor's hottest sensor.
 
-    Source: the kernel's driver-api/thermal/sysfs-api.rst and hwmon/sysfs-interface.rst.
+    See the kernel's driver-api/thermal/sysfs-api.rst and hwmon/sysfs-interface.rst.
     """
     names = list(_zones(host)) or list(_monitors(host))
     if not names:
@@ -432,8 +435,8 @@ SOURCES: tuple[tuple[tuple[str, ...], Callable[[Host], Source]], ...] = (
             between_trials=_stolen_fraction,
         ),
     ),
-    (("frequency_hz",), frequency),
-    (("frequency_before_hz",), frequency_before),
-    (("temperature_c",), temperature),
+    (("frequency_hz",), open_frequency),
+    (("frequency_before_hz",), open_frequency_before),
+    (("temperature_c",), open_temperature),
 )
-"""All sources with the names of their covariates."""
+"""The covariates of each source, and the function that opens the source."""

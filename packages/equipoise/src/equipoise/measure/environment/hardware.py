@@ -12,10 +12,10 @@ from typing import Any
 
 from equipoise.measure.environment.system import NONE, Facts, Host, Unknown
 
-CPUS = "/sys/devices/system/cpu"
-HUGE_PAGES = "/sys/kernel/mm/transparent_hugepage/enabled"
-CLOCK = "/sys/devices/system/clocksource/clocksource0"
-DMI = "/sys/class/dmi/id"
+CPUS_FOLDER = "/sys/devices/system/cpu"
+HUGE_PAGES_FILE = "/sys/kernel/mm/transparent_hugepage/enabled"
+CLOCK_FOLDER = "/sys/devices/system/clocksource/clocksource0"
+DMI_FOLDER = "/sys/class/dmi/id"
 _FIRST_CPU_BYTES = 16384
 """Number of bytes of /proc/cpuinfo with the first CPU; reading the whole file may be slow."""
 _CACHE_SIZE = re.compile(r"(\d+)([KMG]?)")
@@ -38,7 +38,7 @@ def instructions(host: Host) -> frozenset[str] | None:
 
 def online_cpus(host: Host) -> list[int]:
     """Return the CPUs that are switched on."""
-    return cpu_list(host.text(f"{CPUS}/online"))
+    return cpu_list(host.text(f"{CPUS_FOLDER}/online"))
 
 
 def cpu_list(text: str) -> list[int]:
@@ -60,16 +60,16 @@ def governors(host: Host) -> list[str]:
 
 def turbo(host: Host) -> bool:
     """Return whether the processor may exceed its nominal frequency."""
-    if host.has(f"{CPUS}/intel_pstate/no_turbo"):
-        return host.number(f"{CPUS}/intel_pstate/no_turbo") == 0
-    if host.has(f"{CPUS}/cpufreq/boost"):
-        return host.number(f"{CPUS}/cpufreq/boost") == 1
+    if host.has(f"{CPUS_FOLDER}/intel_pstate/no_turbo"):
+        return host.number(f"{CPUS_FOLDER}/intel_pstate/no_turbo") == 0
+    if host.has(f"{CPUS_FOLDER}/cpufreq/boost"):
+        return host.number(f"{CPUS_FOLDER}/cpufreq/boost") == 1
     raise Unknown("the host has neither intel_pstate/no_turbo nor cpufreq/boost")
 
 
 def threads_share_cores(host: Host) -> bool:
     """Return whether two threads of one core are switched on (SMT)."""
-    return host.number(f"{CPUS}/smt/active") == 1
+    return host.number(f"{CPUS_FOLDER}/smt/active") == 1
 
 
 def meminfo(host: Host, key: str) -> int:
@@ -83,16 +83,16 @@ def meminfo(host: Host, key: str) -> int:
 
 def transparent_huge_pages(host: Host) -> str:
     """Return the kernel's setting for huge pages: ``always``, ``madvise`` or ``never``."""
-    text = host.text(HUGE_PAGES)
+    text = host.text(HUGE_PAGES_FILE)
     value = _BRACKETED_VALUE.search(text)
     if value is None:
-        raise Unknown(f"{HUGE_PAGES}: no value of {text[:40]!r} is in brackets")
+        raise Unknown(f"{HUGE_PAGES_FILE}: no value of {text[:40]!r} is in brackets")
     return value[1]
 
 
 def available_clock_sources(host: Host) -> list[str]:
     """Return the clock sources that the kernel could use."""
-    return host.text(f"{CLOCK}/available_clocksource").split()
+    return host.text(f"{CLOCK_FOLDER}/available_clocksource").split()
 
 
 def hypervisor(host: Host) -> str:
@@ -104,7 +104,7 @@ def hypervisor(host: Host) -> str:
     try:
         sources = available_clock_sources(host)
     except Unknown:
-        # The clock sources name the hypervisor.
+        # Without clock sources, the name of the hypervisor is unknown.
         sources = []
     names = (_HYPERVISOR_CLOCKS[source] for source in sources if source in _HYPERVISOR_CLOCKS)
     return next(names, "unnamed")
@@ -115,11 +115,14 @@ def _cpuinfo(host: Host, key: str) -> str:
 
 
 def _distinct_cpu_values(host: Host, name: str) -> list[str]:
-    return sorted({host.text(f"{CPUS}/cpu{cpu}/cpufreq/{name}") for cpu in online_cpus(host)})
+    return sorted(
+        {host.text(f"{CPUS_FOLDER}/cpu{cpu}/cpufreq/{name}") for cpu in online_cpus(host)}
+    )
 
 
 def _cores(host: Host) -> list[tuple[int, int]]:
-    folders = [f"{CPUS}/cpu{cpu}/topology" for cpu in online_cpus(host)]
+    """Return the numbers of the package (socket) and of the core of each CPU."""
+    folders = [f"{CPUS_FOLDER}/cpu{cpu}/topology" for cpu in online_cpus(host)]
     return [
         (host.number(f"{folder}/physical_package_id"), host.number(f"{folder}/core_id"))
         for folder in folders
@@ -127,7 +130,7 @@ def _cores(host: Host) -> list[tuple[int, int]]:
 
 
 def _caches(host: Host) -> list[dict[str, Any]]:
-    parent = f"{CPUS}/cpu{online_cpus(host)[0]}/cache"
+    parent = f"{CPUS_FOLDER}/cpu{online_cpus(host)[0]}/cache"
     folders = [f"{parent}/{name}" for name in host.names(parent) if name.startswith("index")]
     if not folders:
         raise Unknown(f"{parent} names no cache")
@@ -165,7 +168,7 @@ FACTS: Facts = {
     "cpu_stepping": lambda host: _cpuinfo(host, "stepping"),
     "microcode": lambda host: _cpuinfo(host, "microcode"),
     "cpus": lambda host: len(online_cpus(host)),
-    "cpus_online": lambda host: host.text(f"{CPUS}/online"),
+    "cpus_online": lambda host: host.text(f"{CPUS_FOLDER}/online"),
     "cpus_allowed": lambda _: sorted(os.sched_getaffinity(0)),
     "cores": lambda host: len(set(_cores(host))),
     "sockets": lambda host: len({package for package, _ in _cores(host)}),
@@ -178,11 +181,11 @@ FACTS: Facts = {
     "swap_bytes": lambda host: meminfo(host, "SwapTotal"),
     "page_bytes": lambda _: os.sysconf("SC_PAGE_SIZE"),
     "transparent_huge_pages": transparent_huge_pages,
-    "clock_source": lambda host: host.text(f"{CLOCK}/current_clocksource"),
+    "clock_source": lambda host: host.text(f"{CLOCK_FOLDER}/current_clocksource"),
     "clock_sources_available": available_clock_sources,
     "clock_resolution_s": lambda _: time.clock_getres(time.CLOCK_MONOTONIC),
     "hypervisor": hypervisor,
-    "machine_vendor": lambda host: host.text(f"{DMI}/sys_vendor"),
-    "machine_product": lambda host: host.text(f"{DMI}/product_name"),
+    "machine_vendor": lambda host: host.text(f"{DMI_FOLDER}/sys_vendor"),
+    "machine_product": lambda host: host.text(f"{DMI_FOLDER}/product_name"),
     "container": _container,
 }

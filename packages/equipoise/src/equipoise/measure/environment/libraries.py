@@ -33,8 +33,10 @@ from equipoise.model.plan import TUNABLES_VARIABLE
 OPENBLAS_VARIABLE = "OPENBLAS_CORETYPE"
 BLIS_VARIABLE = "BLIS_ARCH_TYPE"
 CORE_VARIABLES = (OPENBLAS_VARIABLE, BLIS_VARIABLE)
+"""Variables with which a user chooses the type of core for a BLAS."""
 _LISTED_LIBRARY = re.compile(r"^\s*(?P<name>\S.*?)(?: => (?P<path>.*?))?(?: \(0x[0-9a-f]+\))?$")
 _VIRTUAL_LIBRARIES = ("linux-vdso", "linux-gate")
+"""Libraries of the kernel, which are not files."""
 _INITIALISED_LIBRARY = re.compile(r"calling init: (?P<path>/.*)$", re.MULTILINE)
 _LISTED_TUNABLE = re.compile(r"^(?P<name>[\w.]+): (?P<value>\S+) \(min: .*\)$")
 _VERBOSE_VARIABLES = {"OPENBLAS_VERBOSE": "2", "BLIS_ARCH_DEBUG": "1"}
@@ -71,9 +73,9 @@ def mapped_libraries(
 ) -> MappedLibraries:
     """Find the libraries that a command maps at its start, without running the command.
 
-    ``environment`` is the complete environment of the command. A program without a slash is
-    searched on its PATH. For a script, the libraries of the interpreter are listed; for ``env``,
-    the libraries of the program that it starts.
+    ``environment`` is the complete environment of the command. If the name of the program has no
+    slash, the program is searched on this PATH. For a script, the libraries of the interpreter are
+    listed; for ``env``, the libraries of the program that ``env`` starts.
     """
     program: str | None = None
     try:
@@ -97,7 +99,7 @@ def opened_libraries(
 ) -> frozenset[str]:
     """Run a command once; return the real paths of the libraries that its processes opened.
 
-    Raise `Unknown` if it cannot be run, or takes longer than ``timeout_s`` seconds.
+    Raise `Unknown` if the command cannot be run, or takes longer than ``timeout_s`` seconds.
     """
     with tempfile.TemporaryDirectory(prefix="equipoise-") as scratch:
         log_variables = {"LD_DEBUG": "libs", "LD_DEBUG_OUTPUT": os.path.join(scratch, "libs")}
@@ -116,7 +118,8 @@ def ignored_tunables(
     statically linked program. ``environment`` is the complete environment of the condition. Raise
     `Unknown` if the program cannot be read, or its loader lists no tunables.
     """
-    loader = _elf_loader(_final_program(command, environment, working_folder)[0])
+    program, _ = _final_program(command, environment, working_folder)
+    loader = _elf_loader(program)
     if loader is None:
         return ()
     without_preload = {name: value for name, value in environment.items() if name != "LD_PRELOAD"}

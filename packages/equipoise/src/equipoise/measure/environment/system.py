@@ -104,18 +104,8 @@ def readable(text: str) -> str:
 VULNERABILITIES = "/sys/devices/system/cpu/vulnerabilities"
 RANDOMISATION_FILE = "/proc/sys/kernel/randomize_va_space"
 WITHHELD_VARIABLES = frozenset(
-    {
-        "PATH",
-        "PYTHONPATH",
-        "TMPDIR",
-        "JAVA_TOOL_OPTIONS",
-        "_JAVA_OPTIONS",
-        "JDK_JAVA_OPTIONS",
-        "NODE_OPTIONS",
-        "RUBYOPT",
-        "PERL5OPT",
-        "RUSTFLAGS",
-    }
+    "PATH PYTHONPATH TMPDIR JAVA_TOOL_OPTIONS _JAVA_OPTIONS JDK_JAVA_OPTIONS NODE_OPTIONS RUBYOPT "
+    "PERL5OPT RUSTFLAGS".split()
 )
 """Variables of which only the name is recorded."""
 _NO_RANDOMISATION = 0x0040000

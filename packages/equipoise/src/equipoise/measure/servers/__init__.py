@@ -1,8 +1,8 @@
 """Servers as workloads: each runs in its own folder, and its client is timed.
 
-A launcher starts each server and reports its consumption. It ends the server and all its
+A launcher starts each server and reports its consumption. The launcher ends the server and all its
 descendants when Equipoise ends, even if Equipoise is killed. Other commands create a server's data,
-check whether it is ready, or stop it. They also run through a launcher.
+check whether the server is ready, or stop the server. They also run through a launcher.
 
 Files, in reading order:
 

@@ -1,8 +1,8 @@
 """Create the folder, port and password of a server; read its consumption; check its settings.
 
 A life of a server lasts from its start to its end. Other users have no access to the folder and the
-password. The consumption of the processes is read from /proc (proc_pid_stat(5) and related pages).
-A setting of the plan may have no effect; for example, a wrapper may drop a variable.
+password. The consumption is read from /proc (proc_pid_stat(5) and related pages). The settings are
+checked, because a wrapper may, for example, drop a variable. ``pids`` are a server's processes.
 """
 
 from __future__ import annotations
@@ -52,25 +52,25 @@ class ServerHome(Struct, frozen=True):
     us, so that the server's user cannot replace them by links.
     """
 
-    outer: str
-    """Folder that contains the other files and folders; it is removed at the end of the life."""
+    outer_folder: str
+    """Folder with all files of the life, which is removed at the end of the life."""
     port: int
     """TCP port of the loopback interface, which was free when this object was created."""
 
     @property
     def folder(self) -> str:
         """Working folder of the server; mode 0700."""
-        return os.path.join(self.outer, "home")
+        return os.path.join(self.outer_folder, "home")
 
     @property
     def password_file(self) -> str:
         """File with a random password and a newline; mode 0600, new for each life."""
-        return os.path.join(self.outer, "password")
+        return os.path.join(self.outer_folder, "password")
 
     @property
     def log(self) -> str:
         """File that receives the server's standard output; mode 0600."""
-        return os.path.join(self.outer, "log")
+        return os.path.join(self.outer_folder, "log")
 
     def fill(self, text: str) -> str:
         """Replace the placeholders of a server by their values."""
@@ -104,13 +104,13 @@ def new_home(scratch: Path, user: User | None, port: int) -> ServerHome:
     if user is not None:
         os.chown(home.folder, user.uid, user.gid)
         os.chown(home.password_file, user.uid, user.gid)
-        os.chown(home.outer, -1, user.gid)
-        os.chmod(home.outer, _GROUP_ONLY_MODE)
+        os.chown(home.outer_folder, -1, user.gid)
+        os.chmod(home.outer_folder, _GROUP_ONLY_MODE)
     return home
 
 
 def accepts(address: str | tuple[str, int]) -> bool:
-    """Return whether something accepts connections on a Unix socket, or on a host and port."""
+    """Return whether a program accepts connections on a Unix socket, or on a host and port."""
     family = socket.AF_UNIX if isinstance(address, str) else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as client:
         try:
@@ -124,7 +124,7 @@ def free_port() -> int:
     """Return a port of the loopback interface on which nobody listens now.
 
     The port is below the ports for outgoing connections, so no such connection can take the port.
-    If there are no ports below, the kernel chooses.
+    If there are no ports below them, the kernel chooses.
     """
     try:
         first_ephemeral = int(EPHEMERAL_PORTS_FILE.read_text().split()[0])
@@ -138,16 +138,16 @@ def free_port() -> int:
 
 
 def _bind_port(port: int) -> int:
-    """Bind a port for a moment, or any port for 0, and return its number."""
+    """Bind a port for a moment, and return its number; 0 stands for any free port."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
         listener.bind((LOOPBACK, port))
         return int(listener.getsockname()[1])
 
 
-def unprivileged_user(name: str, group: int | None) -> User | None:
+def unprivileged_user(condition: str, group: int | None) -> User | None:
     """Return the user that runs a server that refuses root; ``None`` if we are not root.
 
-    ``name`` is the name of the condition. ``group`` replaces the account's own group. Raise
+    ``condition`` is the name of the condition. ``group`` replaces the account's own group. Raise
     `ConditionFailed` if this host has none of the `UNPRIVILEGED_USERS`.
     """
     if os.geteuid() != 0:
@@ -159,7 +159,7 @@ def unprivileged_user(name: str, group: int | None) -> User | None:
             continue
         return User(account.pw_uid, account.pw_gid if group is None else group)
     raise ConditionFailed(
-        f"the server of {name} refuses to run as root, and there is no user "
+        f"the server of {condition} refuses to run as root, and there is no user "
         + " or ".join(UNPRIVILEGED_USERS),
         hint="run Equipoise as a user other than root",
     )
@@ -201,43 +201,42 @@ _STAT_FIELDS = {
     "minor_faults": (6, 7),
     "major_faults": (8, 9),
 }
-"""Indices in ``stat`` after the state: the value of a process, and of its ended children."""
-_SWITCHES = {
+"""Indices in `_stat` of the value of a process, and of the value of its ended children."""
+_SWITCH_METRICS = {
     "voluntary_ctxt_switches": "voluntary_switches",
     "nonvoluntary_ctxt_switches": "involuntary_switches",
 }
 """Names of metrics, by the keys in the ``status`` file of a thread."""
-
 Consumption = dict[str, float]
 """Consumption of all processes of a server since its start, by metric.
 
 If a process waits for a child, the child's consumption is included. The context switches are only
 of threads that still run. ``user_s`` and ``sys_s`` have the resolution of the kernel's ticks,
-mostly 10 ms. ``pss_bytes`` counts shared memory once, and is missing if the kernel hides it.
+mostly 10 ms. ``pss_bytes`` counts shared memory once; the kernel may hide this value.
 ``max_rss_bytes`` is the peak of the largest process.
 """
 
 
-def consumption(processes: tuple[int, ...]) -> Consumption:
+def consumption(pids: tuple[int, ...]) -> Consumption:
     """Return the sum of the consumption of processes; a process that has ended counts 0."""
-    stats = [fields for process in processes if (fields := _stat(process))]
+    stats = [fields for pid in pids if (fields := _stat(pid))]
     total: Consumption = {
         name: sum(stat[index] for stat in stats for index in indices)
         for name, indices in _STAT_FIELDS.items()
     }
     for name in ("user_s", "sys_s"):
         total[name] /= _TICKS_PER_S
-    total |= dict.fromkeys(_SWITCHES.values(), 0)
-    for process in processes:
-        for line in _thread_status_lines(process):
+    total |= dict.fromkeys(_SWITCH_METRICS.values(), 0)
+    for pid in pids:
+        for line in _thread_status_lines(pid):
             key, _, value = line.partition(":")
-            if key in _SWITCHES:
-                total[_SWITCHES[key]] += int(value)
-    pss_sizes = [_bytes_of(process, "smaps_rollup", "Pss") for process in processes]
+            if key in _SWITCH_METRICS:
+                total[_SWITCH_METRICS[key]] += int(value)
+    pss_sizes = [_bytes_of(pid, "smaps_rollup", "Pss") for pid in pids]
     known_sizes = [size for size in pss_sizes if size is not None]
     if known_sizes:
         total["pss_bytes"] = sum(known_sizes)
-    peaks = (_bytes_of(process, "status", "VmHWM") for process in processes)
+    peaks = (_bytes_of(pid, "status", "VmHWM") for pid in pids)
     total["max_rss_bytes"] = max((peak or 0 for peak in peaks), default=0)
     return total
 
@@ -254,7 +253,7 @@ def samples_of(
     values |= {name: after.get(name) for name in ("pss_bytes", "max_rss_bytes")}
     if life_report is not None:
         values["max_rss_bytes"] = life_report.max_rss_bytes
-        for name in _SWITCHES.values():
+        for name in _SWITCH_METRICS.values():
             life_value: int | None = getattr(life_report, name)
             values[name] = None if life_value is None else life_value - before[name]
     # If nobody waits for an ended process, its counts are lost, so a difference may be negative.
@@ -265,28 +264,29 @@ def samples_of(
     )
 
 
-def any_listens(processes: tuple[int, ...], port: int) -> bool:
+def any_listens(pids: tuple[int, ...], port: int) -> bool:
     """Return whether one of the processes listens on a TCP port."""
-    for process in processes:
+    for pid in pids:
         with suppress(psutil.NoSuchProcess):
-            for connection in psutil.Process(process).net_connections("tcp"):
+            for connection in psutil.Process(pid).net_connections("tcp"):
                 address = connection.laddr
                 if connection.status == psutil.CONN_LISTEN and address and address.port == port:
                     return True
     return False
 
 
-def check_effect(name: str, server: Server, user: User | None, processes: tuple[int, ...]) -> None:
+def check_effect(condition: str, server: Server, user: User | None, pids: tuple[int, ...]) -> None:
     """Check that all settings of a server took effect in each of the server's processes.
 
-    ``name`` is the name of the condition. ``user`` is the user that should run the server; ``None``
-    is our own user. The first process in ``processes`` started the others. Raise `ConditionFailed`
-    with the process and the setting without effect.
+    ``condition`` is the name of the condition. ``user`` is the user that should run the server;
+    ``None`` is our own user. The first of the processes ``pids`` started the others. Raise
+    `ConditionFailed` with the process and the setting without effect.
     """
-    for pid in processes:
-        for problem in _problems(pid, server, user, is_first=pid == processes[0]):
+    for pid in pids:
+        for problem in _problems(pid, server, user, is_first=pid == pids[0]):
             raise ConditionFailed(
-                f"a setting of the server of {name} did not take effect: process {pid} {problem}",
+                f"a setting of the server of {condition} did not take effect: "
+                f"process {pid} {problem}",
                 hint="start the server's program itself, without a wrapper that changes settings",
             )
 
@@ -326,41 +326,42 @@ def _started_without(pid: int, variable: str) -> bool:
     return is_complete and not any(spelling in variables for spelling in spellings)
 
 
-def _lines(process: int, name: str) -> list[str]:
+def _lines(pid: int, name: str) -> list[str]:
     try:
-        return (_PROC / str(process) / name).read_text("utf-8", "replace").splitlines()
+        return (_PROC / str(pid) / name).read_text("utf-8", "replace").splitlines()
     except (FileNotFoundError, ProcessLookupError):
         return []
 
 
-def _value(process: int, name: str, key: str) -> str | None:
+def _value(pid: int, name: str, key: str) -> str | None:
     """Return the text after ``key:`` in a file of a process; ``None`` without such a line."""
-    for line in _lines(process, name):
-        before, colon, value = line.partition(":")
-        if colon and before == key:
+    for line in _lines(pid, name):
+        line_key, colon, value = line.partition(":")
+        if colon and line_key == key:
             return value.strip()
     return None
 
 
-def _status(process: int, key: str) -> str | None:
-    return _value(process, "status", key)
+def _status(pid: int, key: str) -> str | None:
+    return _value(pid, "status", key)
 
 
-def _bytes_of(process: int, name: str, key: str) -> int | None:
-    value = _value(process, name, key)
+def _bytes_of(pid: int, name: str, key: str) -> int | None:
+    value = _value(pid, name, key)
     return None if value is None else 1024 * int(value.split()[0])
 
 
-def _stat(process: int) -> list[int]:
+def _stat(pid: int) -> list[int]:
+    """Return the fields of ``/proc/PID/stat`` after the state; none if the process has ended."""
     # The name of the program is in parentheses and may contain any character.
-    text = " ".join(_lines(process, "stat"))
+    text = " ".join(_lines(pid, "stat"))
     return [int(number) for number in text.rpartition(")")[2].split()[1:]]
 
 
-def _thread_status_lines(process: int) -> Iterator[str]:
+def _thread_status_lines(pid: int) -> Iterator[str]:
     try:
-        threads = os.listdir(_PROC / str(process) / "task")
+        threads = os.listdir(_PROC / str(pid) / "task")
     except (FileNotFoundError, ProcessLookupError):
         return
     for thread in threads:
-        yield from _lines(process, f"task/{thread}/status")
+        yield from _lines(pid, f"task/{thread}/status")

@@ -1,8 +1,8 @@
 """Run servers for trials: start them with their initial data, wait until they are ready, stop them.
 
-A life of a server lasts from its start to its end. With ``life``, each trial has its own life of
-the server. With ``interval``, a life continues for the next trials of the condition. The commands
-around a server, such as the command that fills it with data, also run through a launcher.
+A life of a server lasts from its start to its end. If `Server.trial` is ``life``, each trial has a
+separate life of the server. With ``interval``, a life continues for the next trials of the
+condition. The commands around a server, such as ``fill`` and ``ready``, run through a launcher.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ from equipoise.model.plan import SOCKET, Output, Process, Server
 from equipoise.model.record import Sample
 
 FIRST_PAUSE_S = 0.002
+"""Seconds between the first two checks whether a server is ready."""
 MAX_PAUSE_S = 0.1
 """Maximum seconds between two checks whether a server is ready; the pause doubles each time."""
 FULL_DISK_HINT = "make room there, or set TMPDIR to a folder on a larger disk"
@@ -62,7 +63,6 @@ _DATA_TIMEOUT_S = 600.0
 _TEST_PROGRAM = "/usr/bin/test"
 _NO_TIMEOUT_S = 1e8
 """Time limit of a server that runs for many trials; no campaign is so long."""
-
 RequestWrapper = Callable[[Request], Request]
 """Function that returns the request of a server with an observer, such as a profiler."""
 
@@ -92,7 +92,7 @@ class ServerCommand(Struct, frozen=True):
 
 
 class CommandRunner:
-    """Runner of commands, one after another, through a launcher that is created when needed."""
+    """Runner of commands, one after another. The first command creates the launcher."""
 
     def __init__(self, launcher: Callable[[], Launcher]) -> None:
         self._make_launcher = launcher
@@ -143,7 +143,7 @@ def describe_end(report: Report) -> str:
 
 
 def full_disk_error(failure: str, output: str, folder: str) -> ConditionFailed | None:
-    """Return the error about a full disk if the output of a failed program mentions one."""
+    """Return the error for a full disk if the output of a failed program mentions a full disk."""
     line = next((line.strip() for line in output.splitlines() if _FULL_DISK.search(line)), None)
     if line is None:
         return None
@@ -159,7 +159,7 @@ class PortTaken(ConditionFailed):
 class Life(Struct, frozen=True):
     """One life of a server, from its preparation to its end."""
 
-    name: str
+    condition: str
     """Name of the condition."""
     server: Server
     home: ServerHome
@@ -179,7 +179,7 @@ class Life(Struct, frozen=True):
         """Return a command around the server, such as ``ready``, with its placeholders replaced."""
         return ServerCommand(
             key,
-            self.name,
+            self.condition,
             self.home.fill_all(argv),
             self._with_temporary_folder(environment),
             self._working_folder(),
@@ -208,12 +208,12 @@ class Life(Struct, frozen=True):
         )
         self.launcher.begin(request if self.wrap is None else self.wrap(request))
         self._wait_until_ready()
-        processes = self.processes()
-        self._check_port(processes)
-        check_effect(self.name, self.server, self.user, processes)
+        pids = self.pids()
+        self._check_port(pids)
+        check_effect(self.condition, self.server, self.user, pids)
 
-    def processes(self) -> tuple[int, ...]:
-        """Return the processes of the server; the first was started first."""
+    def pids(self) -> tuple[int, ...]:
+        """Return the numbers of the server's processes; the first was started first."""
         return tuple(child.pid for child in self._children(recursive=True))
 
     def has_ended(self) -> bool:
@@ -240,14 +240,14 @@ class Life(Struct, frozen=True):
         while not self.launcher.has_ended():
             if time.monotonic() > deadline:
                 raise ConditionFailed(
-                    f"the server of {self.name} did not stop within {self.server.ready_s:g} s",
+                    f"the server of {self.condition} did not stop within {self.server.ready_s:g} s",
                     hint="set a longer ready_s in the study, or correct the server's stop command",
                 )
             time.sleep(FIRST_PAUSE_S)
         return self.launcher.finish()
 
     def log_tail(self, report: Report) -> str:
-        """Return the end of standard error or, if that is empty, of standard output."""
+        """Return the end of standard error; if standard error is empty, of standard output."""
         if report.error_tail.strip():
             return report.error_tail
         with contextlib.suppress(FileNotFoundError), open(self.home.log, "rb") as output:
@@ -258,12 +258,12 @@ class Life(Struct, frozen=True):
         deadline = time.monotonic() + self.server.ready_s
         pause = FIRST_PAUSE_S
         # Before the server's process exists, another program may answer on the port.
-        while not (self.processes() and self._is_ready(deadline)):
+        while not (self.pids() and self._is_ready(deadline)):
             if self.launcher.has_ended():
                 raise self._early_end_error(self.launcher.finish())
             if time.monotonic() > deadline:
                 raise ConditionFailed(
-                    f"the server of {self.name} was not ready after {self.server.ready_s:g} s"
+                    f"the server of {self.condition} was not ready after {self.server.ready_s:g} s"
                     + self._log_suffix(self._kill()),
                     hint="set a longer ready_s in the study, or correct the server's ready command",
                 )
@@ -272,7 +272,7 @@ class Life(Struct, frozen=True):
 
     def _early_end_error(self, report: Report) -> ConditionFailed:
         log = self.log_tail(report)
-        failure = f"the server of {self.name} ended before it was ready"
+        failure = f"the server of {self.condition} ended before it was ready"
         disk_error = full_disk_error(failure, log, self.home.folder)
         if disk_error is not None:
             return disk_error
@@ -296,14 +296,14 @@ class Life(Struct, frozen=True):
         command = self.command("ready", self.server.ready, self.base_environment)
         return self.commands.succeeds(replace(command, timeout_s=remaining_s))
 
-    def _check_port(self, processes: tuple[int, ...]) -> None:
+    def _check_port(self, pids: tuple[int, ...]) -> None:
         port = self.home.port
-        if not self._has_own_port() or any_listens(processes, port):
+        if not self._has_own_port() or any_listens(pids, port):
             return
         if accepts((LOOPBACK, port)):
             self._kill()
             raise PortTaken(
-                f"a program other than the server of {self.name} answers on port {port}",
+                f"a program other than the server of {self.condition} answers on port {port}",
                 hint="try again: that program has just taken the port",
             )
 
@@ -393,34 +393,34 @@ class Servers(AbstractContextManager["Servers"]):
 
     @contextmanager
     def serving(
-        self, name: str, server: Server, environment: Mapping[str, str], timeout_s: float
+        self, condition: str, server: Server, environment: Mapping[str, str], timeout_s: float
     ) -> Iterator[Service]:
         """Provide a ready server while the block runs, and account for it.
 
-        The server ends with the block or, if a trial is an interval of its life, with the segment.
+        The server ends with the block or, if its life continues between trials, with the segment.
         The server's own variables are added to ``environment``. The client may take ``timeout_s``
         seconds. Raise `ConditionFailed` if the initial data could not be created, or a setting did
         not take effect. Raise it also if the server was not ready in time or did not stop.
         """
-        is_shared = server.trial == "interval"
+        outlives_trial = server.trial == "interval"
         try:
             life = next((life for life in self._running if life.server == server), None)
             if life is None:
                 base_environment = _with_search_path(environment, server.search_path)
-                life = self._start_life(name, server, base_environment, timeout_s)
+                life = self._start_life(condition, server, base_environment, timeout_s)
             service = Service(life.home)
-            before = consumption(life.processes())
+            before = consumption(life.pids())
             yield service
-            # This is read before the server is stopped: a stop is not the client's work.
-            after = consumption(life.processes())
+            # The server still runs here, because a stop is not the client's work.
+            after = consumption(life.pids())
             ended_early = life.has_ended()
-            report = life.stop() if ended_early or not is_shared else None
-            service.samples = samples_of(before, after, None if is_shared else report)
+            report = life.stop() if ended_early or not outlives_trial else None
+            service.samples = samples_of(before, after, None if outlives_trial else report)
             if report is not None:
                 if ended_early or life.was_killed(report):
                     service.failure, service.log_tail = describe_end(report), life.log_tail(report)
                 self._remove(life.home)
-                if is_shared:
+                if outlives_trial:
                     self._running.remove(life)
                     life.launcher.close()
         except BaseException:
@@ -429,19 +429,20 @@ class Servers(AbstractContextManager["Servers"]):
             raise
 
     def _start_life(
-        self, name: str, server: Server, base_environment: Mapping[str, str], timeout_s: float
+        self, condition: str, server: Server, base_environment: Mapping[str, str], timeout_s: float
     ) -> Life:
         """Prepare and start a life; start again if another program takes the port first."""
-        _refuse_open_server(name, server)
-        user = unprivileged_user(name, self._group) if server.unprivileged else None
+        _refuse_open_server(condition, server)
+        user = unprivileged_user(condition, self._group) if server.unprivileged else None
         if server.trial == "interval":
             launcher, timeout_s = self._new_launcher(), _NO_TIMEOUT_S
         else:
             launcher = self._shared_launcher = self._shared_launcher or self._new_launcher()
+        commands = self._commands
         for attempt in range(1, MAX_STARTS + 1):
-            home = self._new_home(name, user)
+            home = self._new_home(condition, user)
             life = Life(
-                name, server, home, base_environment, self._commands, launcher, user, self._wrap
+                condition, server, home, base_environment, commands, launcher, user, self._wrap
             )
             try:
                 self._copy_data(life)
@@ -469,15 +470,15 @@ class Servers(AbstractContextManager["Servers"]):
         server, folder = life.server, life.home.folder
         if server.install is None and server.fill is None:
             return
-        key = (server.install, server.fill, server.start, server.search_path)
-        if key not in self._data:
-            self._data[key] = self._make_data(life)
-        data_folder, size_bytes = self._data[key]
+        data_key = (server.install, server.fill, server.start, server.search_path)
+        if data_key not in self._data:
+            self._data[data_key] = self._make_data(life)
+        data_folder, size_bytes = self._data[data_key]
         free_bytes = shutil.disk_usage(folder).free
         if free_bytes < size_bytes:
             raise ConditionFailed(
-                f"the initial data of the server of {life.name} take {_megabytes(size_bytes)}, but "
-                f"only {_megabytes(free_bytes)} are free in {life.home.outer}",
+                f"the initial data of the server of {life.condition} take {_megabytes(size_bytes)},"
+                f" but only {_megabytes(free_bytes)} are free in {life.home.outer_folder}",
                 hint=FULL_DISK_HINT,
             )
         program = shutil.which(_COPY_COMMAND[0]) or _COPY_COMMAND[0]
@@ -485,12 +486,12 @@ class Servers(AbstractContextManager["Servers"]):
         # The server's own user copies: root would follow links in that user's folder.
         environment, timeout_s = life.base_environment, _DATA_TIMEOUT_S
         self._commands.run(
-            ServerCommand("copy", life.name, argv, environment, "/", timeout_s, life.user)
+            ServerCommand("copy", life.condition, argv, environment, "/", timeout_s, life.user)
         )
 
     def _make_data(self, life: Life) -> tuple[str, int]:
-        """Create the initial data in a life of their own; return their folder and size in bytes."""
-        home = self._new_home(life.name, life.user)
+        """Create the initial data in a separate life; return their folder and size in bytes."""
+        home = self._new_home(life.condition, life.user)
         # The levels of a study change the measured server, but not its initial data.
         server = replace(life.server, environment={}, process=Process(), prepare=None)
         environment = life.base_environment
@@ -504,24 +505,24 @@ class Servers(AbstractContextManager["Servers"]):
                 data_life.stop()
         return home.folder, _disk_bytes(home.folder)
 
-    def _new_home(self, name: str, user: User | None) -> ServerHome:
+    def _new_home(self, condition: str, user: User | None) -> ServerHome:
         home = new_home(self._scratch, user, free_port())
-        self._folders.append(home.outer)
+        self._folders.append(home.outer_folder)
         if user is not None:
             let_others_enter(self._scratch)
             argv = (shutil.which("test") or _TEST_PROGRAM, "-w", home.folder)
-            command = ServerCommand("test", name, argv, {}, "/", timeout_s=10.0, user=user)
+            command = ServerCommand("test", condition, argv, {}, "/", timeout_s=10.0, user=user)
             if not self._commands.succeeds(command):
                 raise ConditionFailed(
-                    f"the server of {name} refuses to run as root, and user {user.uid} cannot "
+                    f"the server of {condition} refuses to run as root, and user {user.uid} cannot "
                     f"write to {home.folder}",
                     hint="set TMPDIR to a folder that everybody may enter, such as /tmp",
                 )
         return home
 
     def _remove(self, home: ServerHome) -> None:
-        shutil.rmtree(home.outer, ignore_errors=True)
-        self._folders.remove(home.outer)
+        shutil.rmtree(home.outer_folder, ignore_errors=True)
+        self._folders.remove(home.outer_folder)
 
     def _close(self) -> None:
         for launcher in self._launchers:
@@ -536,7 +537,7 @@ class Servers(AbstractContextManager["Servers"]):
         self._folders.clear()
 
 
-def _refuse_open_server(name: str, server: Server) -> None:
+def _refuse_open_server(condition: str, server: Server) -> None:
     """Raise `ConditionFailed` for PostgreSQL and MariaDB without a password on TCP.
 
     While such a server runs, every user of this host can read and change its data.
@@ -546,7 +547,8 @@ def _refuse_open_server(name: str, server: Server) -> None:
     trust_option = next(filter(None, matches), None)
     if listens_on_tcp and trust_option is not None:
         raise ConditionFailed(
-            f"the server of {name} would admit every user of this host by TCP: {trust_option[0]}",
+            f"the server of {condition} would admit every user of this host by TCP: "
+            f"{trust_option[0]}",
             hint="start a new campaign; in your own study, let the server listen on "
             "{folder}/socket (docs/how-to/measure-a-server.md)",
         )

@@ -168,7 +168,9 @@ def collect(
     ):
         observer = _ObservingStarter(starter)
         servers = Servers(
-            lambda: Launcher(launcher_program(), campaign=scratch), scratch, wrap=observer.wrap
+            lambda: Launcher(launcher_program(), shared_scratch=scratch),
+            scratch,
+            wrap=observer.wrap,
         )
         runner = TrialRunner(
             plan, observer, scratch, own_environment(), covariates, servers=servers

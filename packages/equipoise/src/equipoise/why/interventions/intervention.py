@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from equipoise.design.libraries import tunables_of, tunables_text
 from equipoise.design.site import Site
 from equipoise.measure.environment.system import Host
-from equipoise.measure.installation import REINSTALL
+from equipoise.measure.installation import REINSTALL_HINT
 from equipoise.model.plan import TUNABLES_VARIABLE, Condition, Output
 from equipoise.model.why import ExpectedChange, Explanation
 
@@ -117,7 +117,7 @@ def preload_intervention(
         alter=lambda condition: further_change(with_library(condition, name)),
         sham=lambda condition: with_library(condition, SHAM_MODE),
         impossible_because=impossible_because
-        or preload_obstacle(library, INTERVENTION_LIBRARY, REINSTALL),
+        or preload_obstacle(library, INTERVENTION_LIBRARY, REINSTALL_HINT),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from equipoise.design.libraries import KEEP_FREED_MEMORY, PRELOADS
-from equipoise.measure.environment.hardware import HUGE_PAGES, transparent_huge_pages
+from equipoise.measure.environment.hardware import HUGE_PAGES_FILE, transparent_huge_pages
 from equipoise.measure.environment.system import Unknown
 from equipoise.model.plan import Condition
 from equipoise.model.study import Level
@@ -154,5 +154,5 @@ def _no_huge_pages_reason(case: Case) -> str | None:
     except Unknown as reason:
         return f"this kernel has no transparent huge pages ({reason}): use a kernel that has them"
     if setting == "never":
-        return f"this host gives no process huge pages: echo madvise | sudo tee {HUGE_PAGES}"
+        return f"this host gives no process huge pages: echo madvise | sudo tee {HUGE_PAGES_FILE}"
     return None

@@ -1,8 +1,8 @@
 //! `tcp_connect`, `unix_connect`: socket, connect and close.
 //!
-//! The other end is a listening socket, and the kernel answers for it. So no other process has to
-//! run before connect returns. Only some connections may wait to be accepted, so they are accepted
-//! between rounds, untimed.
+//! The other end is a listening socket, for which the kernel answers. So no other process has to
+//! run before connect returns. Only a limited number of connections may wait to be accepted, so the
+//! probe accepts all connections between two rounds, untimed.
 
 use std::io;
 use std::net::TcpStream;
@@ -54,7 +54,7 @@ fn open_unix(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
     Ok(in_rounds(connect, move || listener.accept().map(drop)))
 }
 
-/// Number of connections in a round. Every system lets more of them wait to be accepted.
+/// Number of connections in a round. Every system lets more connections wait to be accepted.
 const CONNECTIONS_PER_ROUND: u64 = 32;
 
 /// Returns a probe that times rounds of `connect`, and accepts the connections after each round.

@@ -160,7 +160,6 @@ fn ring(processes: u64) -> Result<Vec<End>, Problem> {
 
 /// Size of a cache line on nearly all processors.
 const LINE_BYTES: usize = 64;
-
 const WORDS_PER_LINE: usize = LINE_BYTES / size_of::<u64>();
 
 /// Memory in cache lines. A visit reads and writes one word of each line.

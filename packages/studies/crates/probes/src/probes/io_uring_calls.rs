@@ -51,7 +51,6 @@ pub const OPERATIONS_PER_CALL: Parameter = Parameter {
     minimum: 1,
     maximum: 4096,
 };
-
 /// Requirements of both probes.
 pub const NEEDS: &str =
     "io_uring, which many containers forbid (seccomp, kernel.io_uring_disabled)";

@@ -48,9 +48,9 @@ struct Line {
 fn open(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
     let order = random_order(check_free_memory(options.size)? / size_of::<Line>());
     let lines = link_lines(&order);
-    let mut visits = 0;
+    let mut loads = 0;
     Ok(OpenProbe::latency(move |count| {
-        let mut line = from_ref(&lines[order[visits % order.len()]]);
+        let mut line = from_ref(&lines[order[loads % order.len()]]);
         let started = Instant::now();
         for _ in 0..count {
             // SAFETY: every line points to a line of the same slice.
@@ -58,8 +58,8 @@ fn open(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
         }
         let line = black_box(line);
         let elapsed = started.elapsed();
-        visits += usize::try_from(count).expect("far fewer loads than that");
-        if line != from_ref(&lines[order[visits % order.len()]]) {
+        loads += usize::try_from(count).expect("far fewer loads than that");
+        if line != from_ref(&lines[order[loads % order.len()]]) {
             return Err(Problem::failure(
                 "the chain of loads ended at a wrong cache line",
             ));

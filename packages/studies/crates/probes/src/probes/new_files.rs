@@ -53,7 +53,6 @@ pub const FILE_SIZE: Parameter = Parameter {
     minimum: 0,
     maximum: 1 << 20,
 };
-
 /// Number of files that are created before the first is deleted.
 const FILES_PER_ROUND: u64 = 256;
 

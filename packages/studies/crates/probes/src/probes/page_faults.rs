@@ -110,12 +110,12 @@ pub const MMAP: Probe = Probe {
 };
 
 fn open_mmap(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
-    let page = page_size()?;
+    let page_bytes = page_size()?;
     let bytes = to_usize(options.size);
     Ok(OpenProbe::latency(move |count| {
         timed(count, || {
             let mapping = Mapping::new(bytes)?;
-            mapping.touch_pages(page, 0..bytes);
+            mapping.touch_pages(page_bytes, 0..bytes);
             mapping.give_back()
         })
     }))

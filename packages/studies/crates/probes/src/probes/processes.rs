@@ -72,16 +72,13 @@ fn shell_file() -> String {
 
 /// The program of the fork server; empty if it could not be built.
 const PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/fork_server"));
-
 /// Exit status of a child that succeeded; no shell returns this status.
 const DONE: i32 = 242;
-
 // Error codes of the fork server (`fork_server/main.rs`).
 const NO_ERROR: u64 = 0;
 const FORK_FAILED: u64 = 1;
 const WAIT_FAILED: u64 = 2;
 const NO_MEMORY: u64 = 4;
-
 const SHELL: &str = "/bin/sh";
 
 /// What each child does.

@@ -103,7 +103,6 @@ pub const FILE_SIZE: Parameter = Parameter {
 
 /// Number of bytes that each call reads.
 pub const CHUNK_BYTES: usize = 64 << 10;
-
 /// A word of the file. Its value is the number, from 1, of the chunk that contains it.
 pub type Word = u64;
 

@@ -67,12 +67,12 @@ fn open_protection_fault(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
 
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 fn open_protection_fault(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
-    let page = page_size()?;
-    let mapping = Mapping::new(page)?;
-    mapping.touch_pages(page, 0..page);
+    let page_bytes = page_size()?;
+    let mapping = Mapping::new(page_bytes)?;
+    mapping.touch_pages(page_bytes, 0..page_bytes);
     let start = mapping.start().as_ptr();
     // SAFETY: only this probe uses the mapping, and only its forbidden write writes to it.
-    let result = unsafe { libc::mprotect(start.cast(), page, libc::PROT_READ) };
+    let result = unsafe { libc::mprotect(start.cast(), page_bytes, libc::PROT_READ) };
     check_result("mprotect", result, 0)?;
     let handler = step_over as *const () as libc::sighandler_t;
     Action::new(handler, libc::SA_SIGINFO).install(libc::SIGSEGV)?;
@@ -106,6 +106,7 @@ fn write_forbidden(address: *mut u8) {
 
 #[cfg(target_arch = "x86_64")]
 extern "C" fn step_over(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    /// Machine code of [`write_forbidden`].
     const WRITE: [u8; 3] = [0xC6, 0x00, 0x01];
     // SAFETY: with SA_SIGINFO, the kernel passes the context in which the program continues.
     let registers = unsafe { &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs };

@@ -24,7 +24,7 @@ fn open_select_tcp(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
     let (connections, descriptors) = idle_connections(options)?;
     // SAFETY: all-zero is an empty set.
     let mut watched: libc::fd_set = unsafe { MaybeUninit::zeroed().assume_init() };
-    let mut end_descriptor = 0;
+    let mut descriptor_limit = 0;
     for descriptor in descriptors {
         if usize::try_from(descriptor).is_ok_and(|number| number >= libc::FD_SETSIZE) {
             return Err(Problem::failure(format!(
@@ -33,7 +33,7 @@ fn open_select_tcp(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
         }
         // SAFETY: the number is within the set.
         unsafe { libc::FD_SET(descriptor, &raw mut watched) };
-        end_descriptor = end_descriptor.max(descriptor + 1);
+        descriptor_limit = descriptor_limit.max(descriptor + 1);
     }
     Ok(OpenProbe::latency(move |count| {
         let _open = &connections;
@@ -47,7 +47,7 @@ fn open_select_tcp(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
             // SAFETY: the set and the time can be read and written.
             let ready = unsafe {
                 libc::select(
-                    end_descriptor,
+                    descriptor_limit,
                     &raw mut readable,
                     null_mut(),
                     null_mut(),
