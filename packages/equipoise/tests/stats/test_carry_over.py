@@ -198,8 +198,8 @@ def test_carry_over_may_explain_all_of_its_own_difference_and_nothing_of_a_true_
         fitted(random, difference=0.1, carried=0.0, drift=0.0, heavy=False) for _ in range(100)
     ]
     # The carry-over makes it seem faster by half of its size; 85 % of the fits should say so.
-    assert sum(fit.could_make(-1.0) == "all" for fit in without_difference) >= 70
-    assert all(fit.could_make(1.0) == "nothing" for fit in with_difference)
+    assert sum(fit.explainable_part(-1.0) == "all" for fit in without_difference) >= 70
+    assert all(fit.explainable_part(1.0) == "nothing" for fit in with_difference)
 
 
 def test_orders_that_cannot_tell_the_two_apart_give_no_fit() -> None:
@@ -214,4 +214,6 @@ def test_a_condition_that_always_times_out_has_no_carry_over() -> None:
         random, difference=0.0, carried=0.0, drift=0.0, heavy=False
     )
     costs[conditions == 1] = np.inf
-    assert fit_differences(blocks, conditions, costs, baseline=0)[1].could_make(1.0) == "nothing"
+    assert (
+        fit_differences(blocks, conditions, costs, baseline=0)[1].explainable_part(1.0) == "nothing"
+    )

@@ -50,7 +50,7 @@ impl Forecast {
         }
         let estimates = campaign.past().final_estimates();
         let past = campaign.past().without_covariates();
-        let mut random = SplitMix64::new(self.seed);
+        let mut random = SplitMix64::from_seed(self.seed);
         let majority = self.continuations / 2 + 1;
         let mut lengths = Vec::with_capacity(self.continuations);
         for continuation in 0..self.continuations {

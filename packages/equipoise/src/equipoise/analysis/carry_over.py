@@ -100,7 +100,7 @@ def _carry_over_check(
     """Return the check; ``verdict`` and ``ratio`` are from the blocks without washouts."""
     is_slower = ratio is None or ratio > 1.0
     check = CarryOverCheck(
-        could_make=fitted.could_make(1.0 if is_slower else -1.0),
+        could_make=fitted.explainable_part(1.0 if is_slower else -1.0),
         carry_over=math.exp(fitted.carry_over),
         carry_over_ci=fitted.carry_over_ci,
         ratio=math.exp(fitted.difference),

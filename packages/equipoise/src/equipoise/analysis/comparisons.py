@@ -214,7 +214,7 @@ def _compare_across_layouts(
         layouts += [layout_of_block(plan, "measured", number) for number in numbers]
     min_effect, alpha, count = plan.judgement.min_effect, plan.judgement.alpha, len(plan.layouts)
     verdicts = judge_across_layouts(
-        paired_blocks, layouts_of_blocks, count=count, min_effect=min_effect, alpha=alpha
+        paired_blocks, layouts_of_blocks, layout_count=count, min_effect=min_effect, alpha=alpha
     )
     return tuple(
         _with_claim_about_drawn_layouts(

@@ -329,7 +329,7 @@ def _spread_explanation(
         kind=CHANCE_KIND,
         evidence={
             "spread": change.varying_spread,
-            "spread_held": change.fixed_spread,
+            "spread_held": change.held_spread,
             "p_value": change.p_value if adjusted_p is None else adjusted_p,
             "blocks": change.blocks,
         },
@@ -341,7 +341,7 @@ def _spread_explanation(
 
 
 def _spread_sentence(name: str, change: SpreadChange, status: Status) -> str:
-    held_spread = describe_spread(change.fixed_spread)
+    held_spread = describe_spread(change.held_spread)
     spreads = f"{held_spread} instead of {describe_spread(change.varying_spread)}"
     match status:
         case "remainder":

@@ -232,7 +232,7 @@ class InterimAnalysis(Judge):
             direction = 1.0 if (verdict.typical or 0.0) > 0 else -1.0
             if fitted is None:
                 unclear.append(comparison.contrast.pair)
-            elif fitted.could_make(direction) == "all":
+            elif fitted.explainable_part(direction) == "all":
                 suspected.append(comparison.contrast.pair)
         self._suspected_pairs, self._unclear_pairs = tuple(suspected), tuple(unclear)
 
@@ -244,7 +244,7 @@ class InterimAnalysis(Judge):
             verdicts = judge_across_layouts(
                 self.paired_blocks,
                 [comparison.layouts for comparison in self._comparisons],
-                count=len(self.plan.layouts),
+                layout_count=len(self.plan.layouts),
                 min_effect=min_effect,
                 alpha=alpha,
             )
