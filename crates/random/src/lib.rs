@@ -177,8 +177,13 @@ mod tests {
     fn a_draw_depends_only_on_its_index_and_the_seed() {
         let mut stream = SplitMix64::from_seed(1);
         let streamed: Vec<u64> = (0..3).map(|_| stream.next()).collect();
-        let by_index: Vec<u64> = (0..3).map(|index| Draws::from_seed(1).bits_at(index)).collect();
+        let by_index: Vec<u64> = (0..3)
+            .map(|index| Draws::from_seed(1).bits_at(index))
+            .collect();
         assert_eq!(streamed, by_index);
-        assert_ne!(Draws::from_seed(1).bits_at(9), Draws::from_seed(2).bits_at(9));
+        assert_ne!(
+            Draws::from_seed(1).bits_at(9),
+            Draws::from_seed(2).bits_at(9)
+        );
     }
 }

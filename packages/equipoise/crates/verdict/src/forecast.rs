@@ -80,8 +80,9 @@ impl Forecast {
         for block_count in 1..=self.max_blocks {
             let drawn = blocks[random.below(blocks.len())];
             let order = Order::drawn(random.coin());
-            let slot_change = estimates.slot * (order.sign() - drawn.order.sign());
-            let difference = drawn.difference - estimates.explained_part(&drawn) + slot_change;
+            let order_effect_change = estimates.order_effect * (order.sign() - drawn.order.sign());
+            let difference =
+                drawn.difference - estimates.explained_part(&drawn) + order_effect_change;
             let block = Block::new(difference, order, drawn.tolerance);
             tests.add(&Round {
                 first: Bet::new(&block, past.estimates()),

@@ -2,7 +2,7 @@
 
 use crate::bet::{Bet, Round};
 use crate::block::{Block, Order};
-use crate::past::{MIN_BLOCKS_FOR_SPREAD, Past};
+use crate::past::{MIN_BLOCKS_FOR_CLIPPED_SCALE, Past};
 use crate::wealth::Wealth;
 use equipoise_random::SplitMix64;
 
@@ -54,7 +54,7 @@ impl Campaign {
         let (mut early_blocks, mut later_rounds) = (Vec::new(), Vec::new());
         for index in 0..sensitivity.blocks {
             let block = draw_block(noise, random);
-            if index < MIN_BLOCKS_FOR_SPREAD {
+            if index < MIN_BLOCKS_FOR_CLIPPED_SCALE {
                 early_blocks.push(block);
             } else {
                 later_rounds.push(round(&block, &mut past));

@@ -19,7 +19,7 @@ SPREAD_LEVEL_SHARE = 0.2
 """Level of the test for different spreads, as a fraction of the comparison's level."""
 LEARNING_BLOCKS = 3
 """Number of first blocks without a bet: they only give the first medians."""
-MAX_BLOCKS_OF_EACH_UPDATE = 256
+UPDATE_EVERY_BLOCK_UP_TO = 256
 """Number of blocks up to which the medians are computed again at each block, as in the engine."""
 UPDATE_GROWTH = 1.0 / 64.0
 """Growth of the number of blocks between later updates of the medians."""
@@ -65,7 +65,7 @@ def spreads_differ(blocks: PairedBlocks, level: float) -> bool:
     median_difference = median_log_cost = 0.0
     last_update_block = 0
     for block in range(LEARNING_BLOCKS, count):
-        if block <= MAX_BLOCKS_OF_EACH_UPDATE or block >= last_update_block * (1.0 + UPDATE_GROWTH):
+        if block <= UPDATE_EVERY_BLOCK_UP_TO or block >= last_update_block * (1.0 + UPDATE_GROWTH):
             past_baseline, past_candidate = baseline_logs[:block], candidate_logs[:block]
             median_difference = float(median_of(past_candidate - past_baseline))
             median_log_cost = float(
