@@ -218,9 +218,9 @@ def smallest_effects(
 
     Effects are in log units. ``differences``, shape (n,), are finite block differences of campaigns
     without an effect, from which a campaign draws its ``blocks`` blocks, with new coins. An effect
-    is infinite if the campaign does not detect ``max_effect``. ``level`` is 1 minus the coverage of a
-    campaign's interval. Raises ``ValueError`` if there is no difference, or the level does not lie
-    between 0 and 1.
+    is infinite if the campaign does not detect ``max_effect``. ``level`` is 1 minus the coverage of
+    a campaign's interval. Raises ``ValueError`` if there is no difference, or the level does not
+    lie between 0 and 1.
     """
 
 @final

@@ -22,7 +22,7 @@ from equipoise.analysis.wording import (
     verdict_sentence,
     waiting_sentence,
 )
-from equipoise.campaign.blocks import CONTROLLED_CONDITION, BlockCosts, block_costs, resolution_of
+from equipoise.campaign.blocks import CONTROLLED_CONDITION, CostTable, cost_table, resolution_of
 from equipoise.design.coin import layout_of_block
 from equipoise.measure.environment.covariates import RUN_DELAY
 from equipoise.model.errors import UnusableInput
@@ -62,7 +62,7 @@ class ContrastCosts(Struct, frozen=True):
 
     metric: str
     contrast: Contrast
-    all_conditions: BlockCosts
+    all_conditions: CostTable
     """Costs of all conditions of the plan."""
     paired_blocks: PairedBlocks
     """Costs of the candidate and its baseline in the blocks in which both ran."""
@@ -143,7 +143,7 @@ def costs_of_contrasts(plan: Plan, blocks: Blocks, metric: str) -> list[Contrast
 
     Raise `UnusableInput` if a trial lacks the metric.
     """
-    all_costs = block_costs(plan, blocks, metric)
+    all_costs = cost_table(plan, blocks, metric)
     resolution = resolution_of(blocks, metric)
     return [
         costs_of_contrast(plan, metric, all_costs, contrast, resolution)
@@ -152,7 +152,7 @@ def costs_of_contrasts(plan: Plan, blocks: Blocks, metric: str) -> list[Contrast
 
 
 def costs_of_contrast(
-    plan: Plan, metric: str, all_costs: BlockCosts, contrast: Contrast, resolution: Resolution
+    plan: Plan, metric: str, all_costs: CostTable, contrast: Contrast, resolution: Resolution
 ) -> ContrastCosts:
     """Return the costs of a contrast on a metric, including the costs of a control."""
     paired_blocks = all_costs.paired_blocks(

@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.analysis.comparisons import primary_comparisons
-from equipoise.campaign.blocks import as_cost, block_costs, cost_function
+from equipoise.campaign.blocks import as_cost, cost_function, cost_table
 from equipoise.campaign.washouts import analysed_blocks
 from equipoise.design.chance import ALL_SOURCES, HELD_FACTOR, WHAT_VARIES_STUDY
 from equipoise.model.errors import UnusableInput
@@ -297,7 +297,7 @@ def sources_of_spread(
     """
     if plan.study != WHAT_VARIES_STUDY or not blocks:
         return ()
-    costs = block_costs(plan, blocks, plan.judgement.primary_metric)
+    costs = cost_table(plan, blocks, plan.judgement.primary_metric)
     changes: dict[str, SpreadChange] = {}
     for index, condition in enumerate(plan.conditions[1:], start=1):
         has_both = costs.has_both(Contrast(0, index))

@@ -122,9 +122,9 @@ def start(
     *,
     warnings: Sequence[CampaignWarning] = (),
     identity: bytes | None = None,
-    judge_of: JudgeFactory = judge_for,
+    judge_factory: JudgeFactory = judge_for,
     runner_factory: RunnerFactory = native_runner,
-    segment_of: SegmentFactory = SegmentInProgress,
+    segment_factory: SegmentFactory = SegmentInProgress,
     clock: Callable[[], float] = time.monotonic,
     now: Callable[[], float] = time.time,
 ) -> str:
@@ -139,8 +139,8 @@ def start(
     with run_lock(run_id, ledger):
         for warning in warnings:
             ledger.record_notice(run_id, warning)
-        judge = judge_of(plan, plan.stopping)
-        segment = segment_of(run_id, plan, plan.stopping, ledger, judge, listener, clock)
+        judge = judge_factory(plan, plan.stopping)
+        segment = segment_factory(run_id, plan, plan.stopping, ledger, judge, listener, clock)
         _conduct(segment, ledger, runner_factory, now)
     return run_id
 
@@ -151,9 +151,9 @@ def resume(
     ledger: Ledger,
     listener: ProgressListener,
     *,
-    judge_of: JudgeFactory = judge_for,
+    judge_factory: JudgeFactory = judge_for,
     runner_factory: RunnerFactory = native_runner,
-    segment_of: SegmentFactory = SegmentInProgress,
+    segment_factory: SegmentFactory = SegmentInProgress,
     clock: Callable[[], float] = time.monotonic,
     now: Callable[[], float] = time.time,
 ) -> str:
@@ -173,7 +173,7 @@ def resume(
         plan = record.plan
         plan.rules.check_resumable(run_id)
         stopping = limits.stopping(plan.stopping)
-        judge = judge_of(plan, stopping)
+        judge = judge_factory(plan, stopping)
         judge.recall(record)
         for trial in record.trials:
             # A resumed campaign would drop the block in which a condition failed (rule 1).
@@ -195,7 +195,7 @@ def resume(
                 hint=f"set a higher limit: `equipoise resume {run_id} --blocks {2 * len(blocks)}`",
             )
         segment_number = ledger.begin_segment(run_id, _environment(plan, ledger), now())
-        segment = segment_of(
+        segment = segment_factory(
             run_id,
             plan,
             stopping,

@@ -124,7 +124,7 @@ def compare_plan(options: CompareOptions) -> PlanAndWarnings:
     layouts, ranking = option("layouts"), option("ranking", True)
     conflicts = {
         f"examines one command, but {option('adjust')} compares two": options.adjust,
-        f"holds one part of a layout at a time, but {layouts} draws all parts": options.layouts,
+        f"tests one source of chance at a time, but {layouts} draws several": options.layouts,
         f"examines one command, but {ranking} ranks several": options.ranking,
     }
     for conflict, is_requested in conflicts.items():
@@ -198,7 +198,7 @@ def _file_order(plan: Plan, environment: Mapping[str, str]) -> ChanceSource | Ca
     condition = plan.conditions[0]
     library = native_programs() / chance.FILE_ORDER_LIBRARY
     if not library.is_file():
-        return chance.untried_warning(chance.FILE_ORDER, f"{library} is missing", "make build")
+        return chance.untested_warning(chance.FILE_ORDER, f"{library} is missing", "make build")
     variables = {**environment, **condition.environment}
     preloaded = f"{library} {variables.get(chance.PRELOAD_VARIABLE, '')}".strip()
     source = chance.ChanceSource(chance.FILE_ORDER, {chance.PRELOAD_VARIABLE: preloaded})
@@ -208,7 +208,7 @@ def _file_order(plan: Plan, environment: Mapping[str, str]) -> ChanceSource | Ca
     if os.path.realpath(library) in (mapped.libraries or {}).values():
         return source
     reason = mapped.unknown_because or "; ".join(mapped.problems)
-    return chance.untried_warning(
+    return chance.untested_warning(
         chance.FILE_ORDER,
         f"{chance.FILE_ORDER_LIBRARY} cannot be preloaded into {condition.command[0]}: {reason}",
         "use a program that is linked dynamically to this host's C library",
@@ -307,7 +307,8 @@ def ranking_warnings(
         return ()
     if ranking:
         raise UnusableInput(problem, hint=hint)
-    return (CampaignWarning("no_ranking", problem, hint),)
+    summary = f"{problem}; each is compared only with its baseline"
+    return (CampaignWarning("no_ranking", summary, hint),)
 
 
 def _with_blocks_for_verdicts(
@@ -359,11 +360,11 @@ def plan_with_layouts(
 
 _ALWAYS_RANDOM: tuple[Addresses, str, str] = (
     "on",
-    "this host cannot switch off random memory addresses (ASLR), so every layout has them",
-    "allow the system call personality(2), which containers often forbid",
+    "this host cannot switch off random memory addresses (ASLR), so no layout is without them",
+    "start the container with --security-opt seccomp=unconfined, which allows personality(2)",
 )
-"""Value of ``--aslr`` for a host that always draws addresses; the problem and the remedy of other
-values."""
+"""For a host that always draws addresses: the possible value of ``--aslr``; the problem and the
+remedy of the other values."""
 _NEVER_RANDOM: tuple[Addresses, str, str] = (
     "off",
     "random memory addresses (ASLR) are switched off on this host, so no layout has them",

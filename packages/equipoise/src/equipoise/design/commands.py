@@ -54,6 +54,8 @@ class CompareOptions(Struct, frozen=True):
     prepare: tuple[str, ...] = ()
     conclude: tuple[str, ...] = ()
     cleanup: tuple[str, ...] = ()
+    """Hooks: ``setup`` before the first trial of a condition, ``prepare`` before each trial,
+    ``conclude`` after each trial, and ``cleanup`` after the last trial."""
     input: str | None = None
     """File for standard input; ``null`` or ``None`` for no input."""
     outputs: tuple[str, ...] = ()

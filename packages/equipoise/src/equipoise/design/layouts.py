@@ -40,7 +40,7 @@ def with_layouts(plan: Plan, count: int, addresses: Addresses = "drawn") -> Plan
         if condition.server is not None:
             raise UnusableInput(
                 f"{condition.name} is a server: layouts are for programs that run for one trial",
-                hint=f"leave out {option('layouts')}; the size of the environment varies anyway",
+                hint=f"leave out {option('layouts')}",
             )
     min_blocks = MIN_BLOCKS_IN_EACH * count
     stopping = plan.stopping

@@ -53,7 +53,7 @@ def spreads_differ(blocks: PairedBlocks, level: float) -> bool:
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         candidate = np.log(blocks.candidate)
-        # The baseline's own run, without its twin: a mean of two runs spreads less than one run.
+        # The baseline's own run, without the control: a mean of two runs spreads less than one run.
         baseline = candidate - blocks.differences
     is_known = np.isfinite(baseline) & np.isfinite(candidate)
     baseline_logs, candidate_logs = baseline[is_known], candidate[is_known]

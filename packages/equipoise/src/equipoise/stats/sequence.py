@@ -95,27 +95,27 @@ class PairedBlocks:
     def pooled(
         cls,
         baseline: FloatArray,
-        twin: FloatArray,
+        control: FloatArray,
         candidate: FloatArray,
         orders: OrderArray,
-        twin_orders: OrderArray,
+        control_orders: OrderArray,
         *,
         resolution: Resolution = NO_RESOLUTION,
         covariates: FloatArray | None = None,
     ) -> Self:
         """Return the blocks of a campaign whose baseline ran twice in each block.
 
-        The second run is the *twin*, also called the control. Each of the two runs has half of the
-        stake. The property ``baseline`` is the mean of the two runs (docs/methods/control.md).
+        The second run is the *control*. Each of the two runs has half of the stake. The property
+        ``baseline`` is the mean of the two runs (docs/methods/control.md).
 
-        Parameters and errors are as in the class. ``orders`` and ``twin_orders`` are 1 if the
-        baseline, or its twin, ran before the candidate, else -1. Covariates have shape (n, 3, c):
-        readings before the trials of the baseline, its twin and the candidate.
+        Parameters and errors are as in the class. ``orders`` and ``control_orders`` are 1 if the
+        baseline, or the control, ran before the candidate, else -1. Covariates have shape
+        (n, 3, c): readings before the trials of the baseline, the control and the candidate.
         """
         blocks = cls(resolution=resolution)
         all_covariates = itertools.repeat(None, len(baseline)) if covariates is None else covariates
         for *costs_and_orders, readings in zip(
-            baseline, twin, candidate, orders, twin_orders, all_covariates, strict=True
+            baseline, control, candidate, orders, control_orders, all_covariates, strict=True
         ):
             blocks.append_pooled(*costs_and_orders, covariates=readings)
         return blocks
@@ -128,16 +128,16 @@ class PairedBlocks:
     def append_pooled(
         self,
         baseline: float,
-        twin: float,
+        control: float,
         candidate: float,
         order: int,
-        twin_order: int,
+        control_order: int,
         *,
         covariates: FloatArray | None = None,
     ) -> None:
         """Add the next block of a baseline that ran twice; ``covariates`` have shape (3, c)."""
         baseline_costs, candidate_costs, orders = _checked_arrays(
-            [baseline, twin], [candidate, candidate], [order, twin_order]
+            [baseline, control], [candidate, candidate], [order, control_order]
         )
         tolerances = self._next_tolerances(baseline_costs, candidate_costs)
         differences = self._next_differences(
@@ -155,7 +155,7 @@ class PairedBlocks:
                 _readings_of_block(baseline_costs[1:], candidate_costs[1:], covariates[[1, 2]]),
             ),
         )
-        mean_baseline = 0.5 * (float(baseline) + float(twin))
+        mean_baseline = 0.5 * (float(baseline) + float(control))
         self._own_baseline.append(float(baseline))
         self._append_to_lists(
             mean_baseline, candidate, differences, orders, float(tolerances.max())
@@ -256,12 +256,12 @@ class PairedBlocks:
 
     @property
     def baseline(self) -> FloatArray:
-        """Shape (n,): costs of the baseline; with a twin, the means of both runs."""
+        """Shape (n,): costs of the baseline; with a control, the means of both runs."""
         return np.array(self._baseline)
 
     @property
     def own_baseline(self) -> FloatArray:
-        """Shape (n,): costs of the baseline's own runs, without its twin."""
+        """Shape (n,): costs of the baseline's own runs, without the control."""
         return np.array(self._own_baseline)
 
     @property
