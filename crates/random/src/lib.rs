@@ -1,7 +1,4 @@
 //! Random number generators that give the same numbers on every machine and in every release.
-//!
-//! `SplitMix64` and `Xorshift64` are streams of numbers. `Draws` has the numbers of `SplitMix64`, in
-//! any order: each has an index.
 
 use std::ops::Range;
 
@@ -56,7 +53,7 @@ impl SplitMix64 {
     }
 }
 
-/// The random numbers of a seed, each with an index.
+/// The random numbers of `SplitMix64`, each with an index.
 #[derive(Clone, Copy)]
 pub struct Draws {
     seed: u64,

@@ -175,8 +175,7 @@ pub fn scale_of(differences: &[f64], scratch: &mut Vec<f64>) -> f64 {
     middle.map_or(0.0, |middle| clipped_scale(differences, middle, scratch))
 }
 
-/// The scale of n differences around a centre, times 1 + 1/n: estimates from few blocks are
-/// uncertain, and a larger scale makes bets smaller.
+/// The scale of n differences, times 1 + 1/n: estimates from few blocks are uncertain.
 fn clipped_scale(differences: &[f64], centre: f64, scratch: &mut Vec<f64>) -> f64 {
     let unclipped_scale = mad_scale(differences, centre, scratch);
     if unclipped_scale == 0.0 {
@@ -218,23 +217,17 @@ mod tests {
     fn the_scale_does_not_contain_the_order_effect() {
         use Order::{BaselineFirst as A, CandidateFirst as B};
         let differences = [0.051, -0.049, 0.049, -0.051, 0.050, -0.050, 0.052, -0.048];
-        let estimates = past(&differences, &[A, B, A, B, A, B, A, B]).estimates();
-        assert!(
-            (estimates.order_effect - 0.05).abs() < 2e-3,
-            "{estimates:?}"
-        );
-        assert!(estimates.scale < 3e-3, "{estimates:?}");
+        let found = past(&differences, &[A, B, A, B, A, B, A, B]).estimates();
+        assert!((found.order_effect - 0.05).abs() < 2e-3, "{found:?}");
+        assert!(found.scale < 3e-3, "{found:?}");
     }
 
     #[test]
     fn noise_is_not_taken_for_an_order_effect() {
         use Order::{BaselineFirst as A, CandidateFirst as B};
         let differences = [0.03, 0.01, -0.02, 0.02, -0.03, -0.01, 0.04, -0.04];
-        let estimates = past(&differences, &[A, B, A, B, A, B, A, B]).estimates();
-        assert!(
-            estimates.order_effect.abs() < f64::MIN_POSITIVE,
-            "{estimates:?}"
-        );
+        let found = past(&differences, &[A, B, A, B, A, B, A, B]).estimates();
+        assert!(found.order_effect.abs() < f64::MIN_POSITIVE, "{found:?}");
     }
 
     #[test]

@@ -218,7 +218,7 @@ def _split_by_level(
             list(units_by_level.values())[:-1],
             list(units_by_level),
             seed=plan.seed,
-            level=plan.judgement.alpha,
+            alpha=plan.judgement.alpha,
         )
     except UnusableInput as error:
         return replace(unknown, unknown_because=error.what)

@@ -1,8 +1,4 @@
-"""Starts, resumes and ends a campaign, and records it in the ledger.
-
-A campaign consists of segments: stretches without an interruption. After each block, a judge
-decides what runs next and when to stop.
-"""
+"""Starts, resumes and ends a campaign, and records the campaign in the ledger."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Makes the plans of `compare` and `run` from their options.
-
-The command line and the Python interface both use this module, so both report the same errors.
-"""
+"""Makes the plans of `compare` and `run` from their options, for the command line and Python."""
 
 from __future__ import annotations
 

@@ -51,10 +51,9 @@ class ProgressListener:
     def segment_started(
         self, run_id: str, plan: Plan, earliest_block: int, blocks_before: int
     ) -> None:
-        """Receive the start of a segment.
+        """Receive the start of a segment; earlier segments have ``blocks_before`` complete blocks.
 
-        The first possible verdict is after ``earliest_block``. Earlier segments have
-        ``blocks_before`` complete blocks.
+        The first possible verdict is after ``earliest_block``.
         """
 
     def trial_ended(self, seconds: float, trial_count: int) -> None:

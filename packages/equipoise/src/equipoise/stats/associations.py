@@ -187,10 +187,7 @@ def _independent_trials(correlations: FloatArray) -> float:
 
 
 def _t_test_p_value(correlation: float, trials: float) -> float:
-    """Return the two-sided p-value by Student's t.
-
-    For under 20 trials, Fisher's transformation would give too small p-values.
-    """
+    """Return the two-sided p-value by Student's t, which also holds for under 20 trials."""
     degrees = math.floor(trials) - 2
     if degrees < 1:
         return 1.0

@@ -2,8 +2,8 @@
 
 The first trial of a block runs after its predecessor, the last trial of the block before. Two
 independent coins draw the conditions of both trials. `carry_over` compares first trials with
-different predecessors. The coin alone gives the standard error (Neyman 1923; Imbens and Rubin 2015,
-ch. 6). A local trend removes most of the drift of the machine.
+different predecessors. The coin gives the standard error (Neyman 1923; Imbens and Rubin 2015, ch.
+6). A local trend removes most of the drift of the machine.
 
 `fit_differences` estimates how much of a difference carry-over could explain. It fits each trial's
 log cost by its condition, its position in the block, a linear trend and its predecessor. Noise that
@@ -167,8 +167,6 @@ TIMEOUT_FACTOR = 2.0
 
 ExplainablePart = Literal["nothing", "part", "all"]
 """How much of a difference carry-over could explain."""
-RowMask = NDArray[np.bool_]
-"""Shape (t,): whether a trial is used."""
 
 
 class FittedDifference(Struct, frozen=True):
@@ -216,8 +214,8 @@ def fit_differences(
     """Fit the differences of all conditions from a baseline, together with their carry-overs.
 
     ``blocks``, ``conditions`` and ``costs``, shape (t,), have one value for each trial, in order. A
-    cost is +inf for a timeout. The result has a fit for each condition except the baseline. It is
-    empty while the orders cannot separate difference and carry-over.
+    cost is +inf for a timeout. The result is empty while the orders cannot separate difference and
+    carry-over.
     """
     finite_costs = costs[np.isfinite(costs) & (costs > 0)]
     candidates = [
@@ -263,11 +261,11 @@ def fit_differences(
 
 
 def _fit_regression(
-    log_costs: FloatArray, design: FloatArray, is_used: RowMask, degrees: int
+    log_costs: FloatArray, design: FloatArray, is_used: NDArray[np.bool_], degrees: int
 ) -> tuple[FloatArray, FloatArray]:
     """Return the coefficients of the design's columns, and their standard errors.
 
-    Only trials in ``is_used`` count. The first loop estimates the autocorrelation of neighbouring
+    Only trials in ``is_used``, shape (t,), count. The first loop estimates the autocorrelation of neighbouring
     trials, which is then removed. The second loop fits with clipped residuals (Huber's estimate).
     """
     successors = np.flatnonzero(is_used & np.concatenate([[False], is_used[:-1]]))

@@ -2,9 +2,8 @@
 
 `find_changes` clips extremes and cuts a series into segments. The cuts minimise the *loss*, the sum
 of the squared deviations from the mean of each segment, plus a penalty for each segment (Jackson et
-al. 2005). The unit of the loss is the long-run variance of an AR(1) process, in which each value
-depends on the value before. So the similarity of neighbours is not mistaken for a change. (Why not
-a library: docs/decisions/statistics.md.)
+al. 2005). The unit of the loss is the long-run variance of an AR(1) process. So the similarity of
+neighbours is not mistaken for a change. (Why not a library: docs/decisions/statistics.md.)
 
 `level_changes` returns suspicions: change-points of the logarithms of a series with one value for
 each commit. Their penalty is smaller, because a false suspicion costs only one bisection. The

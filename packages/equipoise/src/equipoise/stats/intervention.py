@@ -110,8 +110,7 @@ class InterventionBlocks:
     def __init__(self, level: float) -> None:
         if not 0 < level < 1:
             raise UnusableInput(
-                f"the level of an intervention, alpha over the number of interventions, cannot be "
-                f"{level}",
+                f"the level of an intervention cannot be {level}",
                 hint=f"give a number between 0 and 1, such as {option('alpha', 0.05)}",
             )
         self._log_bets = FractionSequence(level)
@@ -136,14 +135,12 @@ class InterventionBlocks:
         costs = as_costs([baseline, candidate, baseline_with, candidate_with], "an intervention")
         with np.errstate(divide="ignore", invalid="ignore"):
             log_a, log_b, log_a_with, log_b_with = np.log(costs)
-            cost_a, cost_b, cost_a_with, cost_b_with = costs
+            a, b, a_with, b_with = costs
             self._log_gaps.append(float(log_b - log_a))
             self._candidate_changes.append(float(log_b - log_b_with))
             self._baseline_changes.append(float(log_a_with - log_a))
             self._log_gap_pairs.append((float(log_b - log_a), float(log_b_with - log_a_with)))
-            self._seconds_gap_pairs.append(
-                (float(cost_b - cost_a), float(cost_b_with - cost_a_with))
-            )
+            self._seconds_gap_pairs.append((float(b - a), float(b_with - a_with)))
             self._log_bets.push(*self._log_gap_pairs[-1])
             self._seconds_bets.push(*self._seconds_gap_pairs[-1])
 

@@ -6,9 +6,8 @@ these values, widened to include Hall's (1992) interval, which corrects for skew
 
 Such an interval is valid for a single analysis, so the analyses are planned. The first analysis is
 after 2 blocks in each layout, and each later analysis is after twice as many. The interval of
-analysis j has the *level* alpha/2^j: 1 minus its coverage. So the chance that any interval misses
-the ratio is at most alpha, whenever the campaign stops. The verdict comes from the intersection of
-the intervals.
+analysis j has the *level* (1 minus the coverage) alpha/2^j. So the chance that any interval misses
+the ratio is at most alpha. The verdict comes from the intersection of the intervals.
 """
 
 from __future__ import annotations

@@ -7,10 +7,9 @@ Does a sample have one peak, or several? A *law* is a probability distribution.
 3. Split the sample at the valley, if the valley is clear and the two laws fit much better.
 4. Split each side of the valley in the same way.
 
-The *log evidence* for a split is half the amount by which the BIC of two laws is below the least
-BIC of a shape with one peak. A lower BIC is a better fit (`least_bic_with_one_peak`). The log
-evidence is about the logarithm of the Bayes factor for two modes. This module uses only NumPy, so
-that the base install can find modes.
+The *log evidence* for a split is half of this difference: the least BIC of a shape with one peak
+minus the BIC of two laws (`least_bic_with_one_peak`). It is about the logarithm of the Bayes factor
+for two modes. This module uses only NumPy, so that the base install can find modes.
 """
 
 from __future__ import annotations
@@ -399,10 +398,7 @@ def _fit_beta(values: FloatArray) -> float:
 def _max_beta_log_density(
     mean_log: float, mean_log_of_rest: float, start: tuple[float, float], log_width: float
 ) -> float:
-    """Return the maximum of the mean log density over both exponents, by pattern search.
-
-    For values x from 0 to 1, the first two arguments are the means of ln x and of ln(1 - x).
-    """
+    """Return the maximum of the mean log density, given the means of ln x and ln(1 - x)."""
 
     def log_density(first: float, second: float) -> float:
         constant = math.lgamma(first + second) - math.lgamma(first) - math.lgamma(second)
@@ -479,7 +475,7 @@ def _fit_exponentially_modified_normal(values: FloatArray) -> float:
         total -= len(values) * np.log(2.0 * tail_mean[:, 0])
         return total
 
-    # The skewness of this law is between 0 and 2, and gives the mean of the exponential variable.
+    # The skewness, from 0 to 2, gives the mean of the exponential variable.
     skewness = min(1.9, max(0.05, float(np.mean(values**3))))
     tail_mean_by_skewness = (skewness / 2.0) ** (1.0 / 3.0)
     starts = [
@@ -506,8 +502,7 @@ def _fit_shifted_lognormal(values: FloatArray) -> float:
 def _fit_normal_with_spikes(values: FloatArray) -> float:
     """Fit a normal law with rare spikes: uniform over the range, or exponential above the mean.
 
-    EM fits both kinds of spikes at once, from several shares of spikes. All densities are
-    logarithms.
+    EM fits both kinds of spikes at once, from several shares. All densities are logarithms.
     """
     count = len(values)
     share = np.array(SPIKE_SHARES * 2)[:, None]
@@ -574,10 +569,7 @@ def _scaled_erfc(values: FloatArray) -> FloatArray:
 
 @cache
 def _scaled_erfc_series() -> Chebyshev:
-    """Return a polynomial in t, from -1 to 1, for (1 + 2x)·exp(x²)·erfc(x).
-
-    Here, x = 3.75·(1 + t)/(1 - t), so that t covers all x from 0 up.
-    """
+    """Return a polynomial in t for (1 + 2x)·exp(x²)·erfc(x), with x = 3.75·(1 + t)/(1 - t)."""
 
     def exact(t: float) -> float:
         value = _MIDDLE_VALUE * (1.0 + t) / (1.0 - t)

@@ -1,11 +1,10 @@
 """Resolution of a metric: the smallest step of its values, and the differences that are ties.
 
-- The *quantum* is the smallest step, in the unit of the metric. It is either known, or inferred
-  from values. Two steps can be inferred: the *decimal step*, such as 0.001 for 0.125, and the
-  *tick*, a gap between values that divides all other gaps, such as 0.004 for a clock at 250 Hz.
-- The *tolerance* of a block is the largest log difference that counts as a tie. It comes from the
-  values of earlier blocks, so that it cannot depend on which condition is faster
-  (docs/methods/interval.md).
+- The *quantum* is the smallest step, in the unit of the metric. It is known, or inferred from
+  values: as the *decimal step*, such as 0.001 for 0.125, or as the *tick*, a gap between values
+  that divides all other gaps.
+- The *tolerance* of a block is the largest log difference that counts as a tie. It comes from
+  earlier blocks, so it cannot depend on which condition is faster (docs/methods/interval.md).
 
 If more of a metric is better, a cost is the inverse of a value. The quantum is a step of the
 values, so tolerances are computed from the values, not from the costs.

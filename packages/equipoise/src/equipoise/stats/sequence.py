@@ -1,9 +1,7 @@
 """Blocks of one candidate and the baseline for the betting engine (docs/methods/interval.md).
 
-The engine bets on the *difference* of each block, a log ratio. Differences up to the block's
-*tolerance* are ties; earlier blocks and the resolution of the metric give it (`stats.resolution`).
-
-Also here: how often the candidate is slower, and the points of a chart of the confidence sequence.
+The engine bets on the *difference* of each block, a log ratio. A difference up to the *tolerance*
+of its block is a tie (`stats.resolution`).
 """
 
 from __future__ import annotations

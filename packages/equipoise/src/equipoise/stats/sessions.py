@@ -35,8 +35,7 @@ MIN_PROCESSES, _MIN_VALUES_FOR_HALVES = 2, 4
 _TRIMMED_SHARE = 0.2
 """Share of the values that is trimmed at each end."""
 _MEDIAN_EFFICIENCY = 0.37
-"""Efficiency of the median absolute value as an estimate of the sd of a normal distribution: this
-fraction of the values gives as good an estimate by the sample's sd."""
+"""Efficiency of the median absolute value as an estimate of the sd of a normal distribution."""
 _MIN_ROWS = 5
 """Minimum number of rows from which an effect that all rows share is estimated."""
 

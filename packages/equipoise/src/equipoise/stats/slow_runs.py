@@ -67,9 +67,6 @@ class SlowRunTest(Struct, frozen=True):
     """1 if the candidate has slow runs more often, -1 if the baseline does, 0 if unknown."""
 
 
-# -- whether the means allow "equivalent"
-
-
 def means_allow_equivalence(baseline: FloatArray, candidate: FloatArray, margin: float) -> bool:
     """Return whether the means and the slow runs allow the verdict ``equivalent``.
 
@@ -167,9 +164,6 @@ def blocks_until_means_allow(
     return max(missing_blocks, math.ceil(blocks * (growth - 1.0)))
 
 
-# -- the kinds of slow runs that would have appeared
-
-
 def blocks_to_show(share: float, alpha: float) -> int:
     """Return the number of runs in which a kind of slow run would have appeared.
 
@@ -183,9 +177,6 @@ def blocks_to_show(share: float, alpha: float) -> int:
 def unseen_share(runs: int, alpha: float) -> float:
     """Return the share of a kind of run that ``runs`` observed runs miss with the chance alpha."""
     return -math.expm1(math.log(alpha) / max(1, runs))
-
-
-# -- slow runs that were observed
 
 
 def slow_factor(costs: FloatArray, margin: float) -> float:
@@ -231,9 +222,6 @@ def slow_run_counts(baseline: FloatArray, candidate: FloatArray, margin: float) 
             if larger > factor and count_slow(larger) == counts:
                 factor = larger
     return SlowRunCounts(factor, counts[0], counts[1], len(baseline))
-
-
-# -- which condition has more of them
 
 
 def slow_run_test(

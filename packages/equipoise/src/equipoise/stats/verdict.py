@@ -5,8 +5,7 @@ baseline. "Within ±min_effect" means within ±ln(1 + min_effect/100). So exchan
 baseline only exchanges the verdicts ``faster`` and ``slower``.
 
 The *level* of an interval is 1 minus its coverage. A *running* interval has the ratios that no
-interim analysis excluded. An interval *at the stop* has the ratios that the last analysis does not
-exclude. A second, narrower interval decides on ``equivalent``.
+interim analysis excluded, an interval *at the stop* those that the last analysis does not exclude.
 """
 
 from __future__ import annotations
@@ -208,9 +207,9 @@ def blocks_to_go(
 
     The forecast is the median over simulated continuations of the campaign. They draw blocks of the
     campaign with new coins, and assume that the current estimate is true. If this estimate is
-    within the margin, the forecast includes the blocks that the means need for ``equivalent``. The
-    forecast is ``None`` if the comparison is decided or its means forbid ``equivalent``. It is also
-    ``None`` if half of the continuations reach no verdict.
+    within the margin, the forecast includes the blocks that the means need for ``equivalent``. A
+    comparison has no forecast if it is decided, if its means forbid ``equivalent``, or if half of
+    the continuations reach no verdict.
 
     ``comparisons`` and ``verdicts`` are argument and result of ``judge``; ``seed`` is below 2^64.
     """
@@ -339,7 +338,6 @@ class _TrustedInterval(Struct, frozen=True):
 
     interval: tuple[float, float]
     ratio_is_constant: bool
-    """Whether a constant ratio fits all blocks."""
     is_at_stop: bool
 
 

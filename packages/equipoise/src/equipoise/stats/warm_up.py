@@ -1,9 +1,8 @@
 """Whether a process warms up: the class of each trial's iterations, and of the whole workload.
 
 The iterations of a trial are cut into segments, each on one level (stats/changes.py). The *steady
-state* is the last stretch on equal levels, if it is long enough. A trial has one of four classes
-(Barrett et al. 2017, "Virtual machine warmup blows hot and cold"): flat, warm-up, slowdown, or no
-steady state. docs/evidence/simulations.md compares this rule with theirs.
+state* is the last stretch on equal levels, if it is long enough. A trial is flat, warm-up, slowdown
+or without a steady state (Barrett et al. 2017). docs/evidence/simulations.md compares the rules.
 """
 
 from __future__ import annotations

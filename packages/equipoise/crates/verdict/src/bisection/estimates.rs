@@ -30,7 +30,7 @@ pub struct PastBlock {
 
 /// The estimates for the bet on the next block.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct StepEstimates {
+pub struct Estimates {
     /// The change of the log cost by the culprit, positive in the direction of the gap.
     pub step: f64,
     /// The standard deviation of a block's difference; above 0.
@@ -39,7 +39,7 @@ pub struct StepEstimates {
     pub order_effect: f64,
 }
 
-impl StepEstimates {
+impl Estimates {
     /// The estimates before the first finite difference.
     pub const UNKNOWN: Self = Self {
         step: 1.0,
@@ -47,8 +47,7 @@ impl StepEstimates {
         order_effect: 0.0,
     };
 
-    /// The estimates after more blocks. `chance` returns the chance that the pair of a block contains
-    /// the culprit.
+    /// The estimates after more blocks. `chance` is the chance that a block's pair has the culprit.
     pub fn updated(
         self,
         past: &[PastBlock],
@@ -66,12 +65,12 @@ impl StepEstimates {
             .map(|(block, chance)| block.difference - if *chance > LIKELY { step } else { 0.0 })
             .collect();
         let order_effect = estimate_order_effect(past, &residuals);
-        let without_order_effect: Vec<f64> = past
+        let rest: Vec<f64> = past
             .iter()
             .zip(&residuals)
             .map(|(block, residual)| residual - block.order * order_effect)
             .collect();
-        let spread = mad_scale(&without_order_effect, 0.0, &mut scratch);
+        let spread = mad_scale(&rest, 0.0, &mut scratch);
         let scale = if past.is_empty() { self.scale } else { spread }.max(MIN_SCALE);
         Self {
             step: step.max(MIN_STEP_SCALES * scale / (block_count as f64).sqrt()),
@@ -98,16 +97,12 @@ fn estimate_order_effect(past: &[PastBlock], residuals: &[f64]) -> f64 {
         return 0.0;
     };
     let order_effect = 0.5 * (positive - negative);
-    let without_order_effect: Vec<f64> = past
+    let rest: Vec<f64> = past
         .iter()
         .zip(residuals)
         .map(|(block, residual)| residual - block.order * order_effect)
         .collect();
-    let noise = mad_scale(
-        &without_order_effect,
-        0.5 * (positive + negative),
-        &mut Vec::new(),
-    );
+    let noise = mad_scale(&rest, 0.5 * (positive + negative), &mut Vec::new());
     let threshold = MIN_ORDER_EFFECT_SCALES * noise / (past.len() as f64).sqrt();
     if order_effect.abs() > threshold {
         order_effect
@@ -141,46 +136,43 @@ mod tests {
             block.after = 2;
         }
         let chance = |block: &PastBlock| if block.after == 1 { 0.95 } else { 0.1 };
-        let estimates = StepEstimates::UNKNOWN.updated(&blocks, 6, chance);
-        assert!((estimates.step - 0.03).abs() < 1e-12);
+        let found = Estimates::UNKNOWN.updated(&blocks, 6, chance);
+        assert!((found.step - 0.03).abs() < 1e-12);
         // Absolute residuals: 0.01, 0, 0.01, 0.001, 0.001, 0.
-        assert!((estimates.scale - 1.4826 * 0.001).abs() < 1e-12);
+        assert!((found.scale - 1.4826 * 0.001).abs() < 1e-12);
     }
 
     #[test]
     fn a_negative_step_becomes_a_small_positive_step() {
         let estimates =
-            StepEstimates::UNKNOWN.updated(&past(&[-0.02, -0.01, -0.03, -0.02]), 4, |_| 1.0);
-        assert!(estimates.step > 0.0 && estimates.scale > 0.0);
-        assert!((estimates.step - 0.25 * estimates.scale / 2.0).abs() < 1e-15);
+            Estimates::UNKNOWN.updated(&past(&[-0.02, -0.01, -0.03, -0.02]), 4, |_| 1.0);
+        assert!(found.step > 0.0 && found.scale > 0.0);
+        assert!((found.step - 0.25 * found.scale / 2.0).abs() < 1e-15);
     }
 
     #[test]
     fn equal_differences_have_the_smallest_scale() {
-        let estimates = StepEstimates::UNKNOWN.updated(&past(&[0.1; 8]), 8, |_| 1.0);
-        assert!((estimates.step - 0.1).abs() < 1e-12 && estimates.scale >= MIN_SCALE);
+        let found = Estimates::UNKNOWN.updated(&past(&[0.1; 8]), 8, |_| 1.0);
+        assert!((found.step - 0.1).abs() < 1e-12 && found.scale >= MIN_SCALE);
     }
 
     #[test]
     fn the_step_and_the_scale_do_not_contain_the_order_effect() {
         let differences = [0.081, -0.019, 0.079, -0.021, 0.080, -0.020, 0.082, -0.018];
-        let first = StepEstimates::UNKNOWN.updated(&past(&differences), 8, |_| 1.0);
-        let estimates = first.updated(&past(&differences), 8, |_| 1.0);
+        let first = Estimates::UNKNOWN.updated(&past(&differences), 8, |_| 1.0);
+        let found = first.updated(&past(&differences), 8, |_| 1.0);
+        assert!((found.order_effect - 0.05).abs() < 3e-3, "{found:?}");
         assert!(
-            (estimates.order_effect - 0.05).abs() < 3e-3,
-            "{estimates:?}"
-        );
-        assert!(
-            estimates.scale < 3e-3 && (estimates.step - 0.03).abs() < 3e-3,
-            "{estimates:?}"
+            found.scale < 3e-3 && (found.step - 0.03).abs() < 3e-3,
+            "{found:?}"
         );
     }
 
     #[test]
     fn the_sizes_stay_the_same_without_finite_differences() {
         assert_eq!(
-            StepEstimates::UNKNOWN.updated(&[], 5, |_| 1.0),
-            StepEstimates::UNKNOWN
+            Estimates::UNKNOWN.updated(&[], 5, |_| 1.0),
+            Estimates::UNKNOWN
         );
     }
 }

@@ -4,10 +4,9 @@
 //! - Commits have indices from 0 (the first) to n (the last). The culprit has an index from 1 to n.
 //! - A *group* is a commit that can run, with all commits directly before it that cannot run.
 //! - The *own pair* of a group is the commit before the group, and the last commit of the group.
-//! - The *chance* of a commit is the chance that it is the culprit. Chances only choose pairs and
-//!   stakes; the evidence alone decides.
+//! - Each commit has a *chance* to be the culprit, which only chooses pairs and stakes.
 
-use crate::bisection::estimates::{PastBlock, StepEstimates};
+use crate::bisection::estimates::{Estimates, PastBlock};
 use crate::bisection::stake::Stake;
 use crate::order_statistics::median;
 
@@ -23,7 +22,7 @@ const CHANCE_QUANTILES: [f64; 7] = [0.1, 0.25, 1.0 / 3.0, 0.5, 2.0 / 3.0, 0.75, 
 /// If a build costs at least this many trials, pairs of built commits are considered, too.
 const COSTLY_BUILD_TRIALS: f64 = 0.5;
 const TRIALS_PER_BLOCK: f64 = 2.0;
-/// The own pair of the last group runs next if its chance is above this number.
+/// The own pair of the last group runs next from this chance on.
 const LIKELY: f64 = 0.5;
 /// Smallest chance by which another chance is divided.
 const MIN_CHANCE: f64 = 1e-12;
@@ -111,7 +110,7 @@ pub struct Search {
     ln_evidence_after: Vec<f64>,
     past: Vec<PastBlock>,
     block_count: usize,
-    estimates: StepEstimates,
+    estimates: Estimates,
     /// Number of blocks at the last update of `estimates`.
     estimated_at: usize,
     /// Sum of the chances of the commits up to m, at index m.
@@ -139,7 +138,7 @@ impl Search {
             })
             .collect();
         let mut differences: Vec<f64> = past.iter().map(|block| block.difference).collect();
-        let gap = median(&mut differences).unwrap_or(StepEstimates::UNKNOWN.step);
+        let gap = median(&mut differences).unwrap_or(Estimates::UNKNOWN.step);
         let mut search = Self {
             commits: count,
             ln_threshold: -settings.alpha.ln(),
@@ -155,7 +154,7 @@ impl Search {
             ln_evidence_after: vec![0.0; count],
             past,
             block_count: settings.gap_blocks.len(),
-            estimates: StepEstimates::UNKNOWN,
+            estimates: Estimates::UNKNOWN,
             estimated_at: 0,
             chance_sums: Vec::new(),
         };
@@ -219,14 +218,12 @@ impl Search {
             Remaining::Many | Remaining::One(_) => Outcome::Open,
             Remaining::None => {
                 let groups = self.groups().into_iter().filter(proven);
-                let best = groups.max_by(|first, second| {
+                let likeliest = groups.max_by(|first, second| {
                     self.ln_own_evidence[first.after - 1]
                         .total_cmp(&self.ln_own_evidence[second.after - 1])
                 });
-                Outcome::Several {
-                    likeliest: best,
-                    split: self.split_commit(),
-                }
+                let split = self.split_commit();
+                Outcome::Several { likeliest, split }
             }
         }
     }
@@ -329,12 +326,9 @@ impl Search {
         {
             return;
         }
-        let chance_sums = &self.chance_sums;
-        self.estimates = self
-            .estimates
-            .updated(&self.past, self.block_count, |block| {
-                chance_sums[block.after] - chance_sums[block.before]
-            });
+        let sums = &self.chance_sums;
+        let chance = |block: &PastBlock| sums[block.after] - sums[block.before];
+        self.estimates = self.estimates.updated(&self.past, self.block_count, chance);
         self.estimated_at = self.block_count;
     }
 
@@ -342,13 +336,9 @@ impl Search {
     /// on an own pair.
     fn bet(&mut self, block: &PairBlock, is_own: bool, number: usize) {
         let (before, after) = (block.before, block.after);
-        let StepEstimates {
-            step,
-            scale,
-            order_effect,
-        } = self.estimates;
-        let difference =
-            self.direction * (block.difference - block.order * self.direction * order_effect);
+        let Estimates { step, scale, .. } = self.estimates;
+        let order_effect = block.order * self.direction * self.estimates.order_effect;
+        let difference = self.direction * (block.difference - order_effect);
         let stake = Stake::new(step, scale, self.margin, block.tolerance);
         let payoff = stake.payoff_of(difference);
         let chance = self.chance_inside(before, after).clamp(0.0, 1.0);
