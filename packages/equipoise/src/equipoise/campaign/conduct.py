@@ -210,10 +210,7 @@ def resume(
 
 
 def _environment(plan: Plan, ledger: Ledger) -> dict[str, Any]:
-    """Return the facts of the host, its certificate, and the libraries of each condition.
-
-    Raise `UnusableInput` if a condition has no effect.
-    """
+    """Return the facts of the host, its certificate, and the libraries of each condition."""
     environment = own_environment()
     initial_plan = plan.rules.with_initial_conditions(plan)
     mapped = mapped_by_condition(initial_plan, environment)

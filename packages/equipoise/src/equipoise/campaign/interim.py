@@ -81,11 +81,8 @@ class InterimVerdict(Struct, frozen=True):
 
 
 ANALYSE_EVERY_BLOCK = 256
-"""Number of blocks up to which an analysis follows each block.
-
-The time of an analysis grows with the number of blocks. So with thousands of short trials, an
-analysis after each block would use up the budget.
-"""
+"""Number of blocks up to which an analysis follows each block. With thousands of blocks, an
+analysis after each block would use up the budget, because its time grows with their number."""
 GROWTH_DIVISOR = 64
 """From `ANALYSE_EVERY_BLOCK` on, each analysis has 1/64 more blocks than the previous analysis."""
 SIZE_SECONDS_FACTOR = 5.0

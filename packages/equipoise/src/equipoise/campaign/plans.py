@@ -148,8 +148,6 @@ def _hold_sources_of_chance(plan: Plan) -> PlanAndWarnings:
 
     A source of chance, such as the memory addresses, makes the runs of one command vary. To hold a
     source means to keep it constant. Warnings name the sources that this host cannot hold.
-
-    Raise `UnusableInput` if there is more than one command, a control, or too few blocks.
     """
     from equipoise.design import chance
     from equipoise.stats.spread import MIN_BLOCKS
@@ -311,10 +309,7 @@ def ranking_warnings(
 def _with_blocks_for_verdicts(
     stopping: Stopping, user_limits: CampaignLimits, comparison_count: int, alpha: float | None
 ) -> Stopping:
-    """Return limits with enough blocks for a verdict on each comparison.
-
-    A limit of the user stays unchanged.
-    """
+    """Return limits with enough blocks for each verdict; a limit of the user stays unchanged."""
     block_count = decisive_block(Judgement().alpha if alpha is None else alpha, comparison_count)
     if user_limits.blocks is None and stopping.blocks is not None:
         stopping = replace(stopping, blocks=max(stopping.blocks, block_count))

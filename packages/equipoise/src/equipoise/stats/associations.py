@@ -126,11 +126,7 @@ def mode_associations(
 def _correlate(
     tested_column: FloatArray, covariates: Sequence[Covariate], min_members: int
 ) -> Iterator[tuple[str, float | None, float, float]]:
-    """Yield the results of each column of each covariate.
-
-    A result is the covariate's name, the category, the correlation with ``tested_column``, and the
-    number of independent trials.
-    """
+    """Yield name, category, correlation and number of independent trials of each column."""
     for covariate in covariates:
         for value, covariate_column in _usable_columns(covariate, min_members):
             spectrum = np.fft.rfft(tested_column) * np.conj(np.fft.rfft(covariate_column))

@@ -35,7 +35,7 @@ MIN_DISTANCE, MAX_DISTANCE = 2, 6
 """The local trend comes from first trials at these distances, on each side. Distance 1 is left out,
 because the predecessor depends on the condition of that trial."""
 ROUNDS = 5
-"""Number of rounds in which conditions and trend are estimated in turn."""
+"""Number of rounds of each iterative fit."""
 CLIP_SCALES = 5.0
 """Noise is clipped at this many robust standard deviations."""
 MIN_ERRORS_FOR_WARNING = 3.0
@@ -155,7 +155,7 @@ WASHOUT_LEVEL = 0.25
 """One-sided level of a test that the difference, without carry-over, is beyond 0. If it may be 0,
 carry-over could explain the whole difference, and the campaign continues with washouts."""
 WARNING_LEVEL = 0.0075
-"""The same for a warning: if the difference may be 0, carry-over could explain a part of it."""
+"""One-sided level of the same test, for a warning that carry-over could explain a part."""
 FITTED_CLIP_SCALES = 2.5
 """Residuals of a fit are clipped at this many robust standard deviations."""
 MAX_AUTOCORRELATION = 0.98
@@ -265,8 +265,8 @@ def _fit_regression(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the coefficients of the design's columns, and their standard errors.
 
-    Only trials in ``is_used``, shape (t,), count. The first loop estimates the autocorrelation of neighbouring
-    trials, which is then removed. The second loop fits with clipped residuals (Huber's estimate).
+    Only trials in ``is_used``, shape (t,), count. The first loop estimates the autocorrelation of
+    neighbouring trials, which is then removed. The second loop fits with clipped residuals (Huber).
     """
     successors = np.flatnonzero(is_used & np.concatenate([[False], is_used[:-1]]))
     correlation = 0.0

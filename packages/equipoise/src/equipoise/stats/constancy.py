@@ -104,10 +104,7 @@ def centre_is_unstable(blocks: PairedBlocks, low: float, high: float) -> bool:
 
 
 def _huber_centres(samples: FloatArray, min_scale: float) -> FloatArray:
-    """Return Huber's M-estimate of the centre of each row of ``samples``.
-
-    The scale of a row is 1.4826·MAD, at least ``min_scale``.
-    """
+    """Return Huber's centre of each row; the scale is 1.4826·MAD, at least ``min_scale``."""
     centres: FloatArray = median_of(samples)
     deviations = median_of(np.abs(samples - centres[:, np.newaxis]))
     limits = CLIP_SCALES * np.maximum(NORMAL_MAD * deviations, max(min_scale, 1e-12))[:, np.newaxis]

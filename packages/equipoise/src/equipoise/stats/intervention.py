@@ -202,7 +202,7 @@ def _outcome_of(
     seconds_fraction: ExplainedFraction,
     from_slower: float | None,
 ) -> Outcome:
-    """Return the outcome; ``from_slower`` is the part of the gap that its slower side closed."""
+    """Return the outcome; ``from_slower`` is the part that the slower condition's change closed."""
     refuted_range = (-REFUTED_WITHIN, REFUTED_WITHIN)
     if log_fraction.lies_within(*refuted_range) and seconds_fraction.lies_within(*refuted_range):
         return "refuted"

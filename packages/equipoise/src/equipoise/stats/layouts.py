@@ -158,10 +158,7 @@ def _skewness(values: FloatArray) -> float:
 
 
 def _inverse_of_hall(quantile: float, skewness: float, count: int) -> float:
-    """Return the inverse of Hall's (1992) transformation at a quantile.
-
-    Hall transforms the studentized mean by an increasing cubic that removes its skewness.
-    """
+    """Return the inverse of Hall's (1992) cubic, which removes the skewness of a studentized mean."""
     slope = skewness / (3.0 * math.sqrt(count))
     if abs(slope) < _MIN_SKEWNESS_SLOPE:
         return quantile

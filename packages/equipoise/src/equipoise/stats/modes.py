@@ -180,7 +180,7 @@ def _printed_resolution(ordered: FloatArray) -> float:
 
 
 EM_ROUNDS = 300
-"""Maximum number of rounds of EM."""
+"""Maximum number of rounds of EM (expectation-maximisation)."""
 ROUNDS_WITH_ALL_STARTS = 30
 """Number of rounds of EM after which only the best start continues."""
 START_COUNT = 4

@@ -237,11 +237,7 @@ def session_drift(rows: Sequence[SessionRow]) -> SessionDrift:
 
 
 def _block_moves(rows: Sequence[SessionRow]) -> dict[int, float]:
-    """Return how far all rows of each block moved together, in log units.
-
-    Each row has a difference: its log cost in the block minus its median log cost. The movement is
-    the median of these differences.
-    """
+    """Return, for each block, the median over all rows of log cost minus the row's median."""
     moves_by_block: dict[int, list[float]] = defaultdict(list)
     for row in rows:
         log_costs = np.log(row.costs)

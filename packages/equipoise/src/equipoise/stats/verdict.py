@@ -455,10 +455,7 @@ def verdict_by_intervals(
 
 
 def _means_contradict(blocks: PairedBlocks, side: float, margin: float) -> bool:
-    """Return whether the ratio of means is beyond the margin on the opposite side of 1.
-
-    It must stay beyond the margin if any single block is left out.
-    """
+    """Return whether the ratio of means, also without any one block, is beyond the other margin."""
     if not side * ln_ratio_of_means(blocks.baseline, blocks.candidate) < -margin:
         return False
     ratios_without_one = ln_ratios_without_one_block(blocks.baseline, blocks.candidate)

@@ -22,7 +22,7 @@ const CHANCE_QUANTILES: [f64; 7] = [0.1, 0.25, 1.0 / 3.0, 0.5, 2.0 / 3.0, 0.75, 
 /// If a build costs at least this many trials, pairs of built commits are considered, too.
 const COSTLY_BUILD_TRIALS: f64 = 0.5;
 const TRIALS_PER_BLOCK: f64 = 2.0;
-/// The own pair of the last group runs next from this chance on.
+/// The own pair of the last group runs next if its chance is above this number.
 const LIKELY: f64 = 0.5;
 /// Smallest chance by which another chance is divided.
 const MIN_CHANCE: f64 = 1e-12;
