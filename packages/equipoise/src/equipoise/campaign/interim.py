@@ -339,10 +339,7 @@ class InterimAnalysis(Judge):
         return max(earliest, required_blocks(self.plan, self._stopping))
 
     def blocks_to_verdict(self) -> tuple[int, ...]:
-        """Forecast how many more blocks would decide each open comparison.
-
-        Comparisons without a forecast are left out. With layouts, there is no forecast.
-        """
+        """Forecast how many more blocks would decide each open comparison, if this is possible."""
         judgement = self.plan.judgement
         min_effect, alpha = judgement.min_effect, judgement.alpha
         if self._is_about_layouts:
@@ -403,10 +400,7 @@ class DescribingAnalysis(Judge):
         return ()
 
     def stop_reason(self) -> Literal["precision", "tail"] | None:
-        """Return ``precision`` once the interval is narrow enough for ``--precision``.
-
-        With ``--tail`` alone, return ``tail`` once there are enough runs.
-        """
+        """Return ``precision`` or, without ``--precision``, ``tail``; ``None`` to continue."""
         stopping = self._stopping
         if stopping.precision is None and stopping.tail is None:
             return None

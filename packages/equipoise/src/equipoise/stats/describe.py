@@ -1,7 +1,6 @@
 """The distribution of one metric over the trials of one condition, and the ratio of means.
 
-The ratio of means compares the total costs of many runs. It only describes, without an error rate,
-because a rare, very slow run may still come.
+The ratio of means has no error rate, because a rare, very slow run may still come.
 """
 
 from __future__ import annotations

@@ -158,7 +158,7 @@ def _skewness(values: FloatArray) -> float:
 
 
 def _inverse_of_hall(quantile: float, skewness: float, count: int) -> float:
-    """Return the inverse of Hall's (1992) cubic, which removes the skewness of a studentized mean."""
+    """Return the inverse of Hall's (1992) cubic, which removes the skewness of a mean."""
     slope = skewness / (3.0 * math.sqrt(count))
     if abs(slope) < _MIN_SKEWNESS_SLOPE:
         return quantile

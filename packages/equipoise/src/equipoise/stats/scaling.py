@@ -98,7 +98,6 @@ def scaling_law(sizes: Sequence[float], costs: FloatArray, *, seed: int) -> Scal
     - The growth from one size to the next is the median of the log ratios within blocks. It has an
       exact binomial interval (David and Nagaraja 2003, §7.1). The growths share the level 0.05
       (Bonferroni).
-    - The sum of these medians gives the log cost at each size.
     - For each power b, the exponent a is the slope of a least-squares line. Its interval is the
       percentile interval of circular block resamples (Politis and Romano 1992).
     - A simple law fits if it lies within the intervals of all growths.
