@@ -144,8 +144,7 @@ mod tests {
 
     #[test]
     fn a_negative_step_becomes_a_small_positive_step() {
-        let estimates =
-            Estimates::UNKNOWN.updated(&past(&[-0.02, -0.01, -0.03, -0.02]), 4, |_| 1.0);
+        let found = Estimates::UNKNOWN.updated(&past(&[-0.02, -0.01, -0.03, -0.02]), 4, |_| 1.0);
         assert!(found.step > 0.0 && found.scale > 0.0);
         assert!((found.step - 0.25 * found.scale / 2.0).abs() < 1e-15);
     }
