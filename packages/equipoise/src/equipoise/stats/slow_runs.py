@@ -29,10 +29,8 @@ ANALYSES_PER_DOUBLING = 3
 on. With more comparisons, chance would balance the slow runs too often."""
 MAX_DELAY_RATIO = 2.0
 """Maximum ratio of the typical delays of both conditions' slow runs, if they are similar."""
-SLOW_SPREADS = 5.0
-"""Minimum distance of a slow run from the median, in robust standard deviations."""
-SLOW_MARGINS = 5.0
-"""Minimum distance of a slow run from the median, in smallest effects that matter."""
+MIN_SLOW_SPREADS, MIN_SLOW_MARGINS = 5.0, 5.0
+"""Minimum distance of a slow run from the median, in robust standard deviations and in margins."""
 SLOW_FACTORS = (1.02, 1.05, 1.1, 1.15, 1.2, 1.3, 1.4, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 5.0, 7.0, 10.0)
 """Multiples of the median above which a run may be slow. Larger multiples are 50, 100, 500 …"""
 FIRST_THRESHOLD_BLOCKS = 10
@@ -191,7 +189,7 @@ def slow_factor(costs: FloatArray, margin: float) -> float:
     if len(logs):
         log_spread = NORMAL_MAD * float(median_of(np.abs(logs - median_of(logs))))
     return _round_factor(
-        max(math.exp(min(SLOW_SPREADS * log_spread, 50.0)), 1.0 + SLOW_MARGINS * margin)
+        max(math.exp(min(MIN_SLOW_SPREADS * log_spread, 50.0)), 1.0 + MIN_SLOW_MARGINS * margin)
     )
 
 

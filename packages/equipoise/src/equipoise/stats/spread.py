@@ -1,10 +1,9 @@
 """Whether the times of one program spread less if a source of chance is held constant.
 
-Each block has a trial in which the source varies and a trial in which the source is held. Each
-trial has a distance: of its log time from the median of its condition. The distances are replaced
-by their ranks, so that one disturbed trial counts little (Conover 1999, §5.3). If holding the
-source changes nothing, the two distances of a block may be exchanged. So a permutation test flips
-the signs of the differences between them.
+Each block has a trial in which the source varies and a trial in which the source is held. The
+distances of log times from the median of their condition are replaced by their ranks, so that one
+disturbed trial counts little (Conover 1999, §5.3). If holding the source changes nothing, the two
+distances of a block may be exchanged. So a permutation test flips the signs of their differences.
 """
 
 from __future__ import annotations

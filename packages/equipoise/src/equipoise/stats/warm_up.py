@@ -30,9 +30,7 @@ class TrialShape(Struct, frozen=True):
     """Class of one trial, and the levels of its iterations."""
 
     kind: TrialClass
-    """Class of the trial."""
     segmentation: Segmentation
-    """Segments of the iterations."""
     steady_from: int | None
     """First iteration of the steady state, from 0; ``None`` without a steady state."""
     steady_mean: float | None
