@@ -36,10 +36,8 @@ CONTROLLED_CONDITION = 0
 """Index of the condition that a control runs a second time."""
 TIMED_OUT = math.inf
 """Cost of a trial that timed out, or that this host cannot run (rule 1)."""
-
 MEASURED_METRICS = frozenset(Accounting.__struct_fields__) - {"counters", "unknown"} | {"cpu_s"}
 """Metrics that Equipoise itself measures in every trial."""
-
 QUANTA = {
     "wall_s": 1e-9,
     "user_s": 0.004,

@@ -505,8 +505,6 @@ def _argument_vector(
 _QUOTED_PART = re.compile(r"""\\.|'[^']*'|"(?:\\.|[^"\\])*\"""", re.DOTALL)
 _SHELL_OPERATOR = re.compile(r"\|\|?|&&?|\d*(>>?|<<?<?)&?\S*|&>>?\S*|\S*;")
 """Operator of a pipeline, a list of commands or a redirection."""
-
-
 _WORD = re.compile(rf"(?:{_QUOTED_PART.pattern}|[^\s\"'\\])+", re.DOTALL)
 _EXPANSION = re.compile(r"\$[A-Za-z_{(]|`|^~(/|$)")
 """A variable, the output of a command, or the home folder."""

@@ -66,7 +66,6 @@ def longer_path(path: str, extra_bytes: int) -> str:
 
 Linker = Literal["lld", "mold", "objects"]
 """Linker of layouts; ``objects`` is the default linker, with object files in a random order."""
-
 SOURCE_SUFFIXES = frozenset({".c", ".cc", ".cpp", ".cxx", ".m", ".s", ".S"})
 _SECTION_FLAGS = ("-ffunction-sections", "-fdata-sections")
 _OPTIONS_WITH_VALUE = frozenset(

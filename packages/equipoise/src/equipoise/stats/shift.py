@@ -31,7 +31,6 @@ MIN_BLOCKS_FOR_TAIL = 100
 this percentile lies between the two largest costs."""
 MIN_BLOCKS = 10
 """Minimum number of blocks: with fewer, the outer deciles are extremes without a valid band."""
-
 _MAX_RESAMPLED_COSTS = 2_000_000
 """Maximum number of resampled costs in memory at once."""
 

@@ -35,7 +35,6 @@ NO_SPREAD = "the values do not vary"
 ONE_PROCESS = "one process does not show how much processes differ"
 ONE_BLOCK = "one block does not show how much blocks differ"
 """This constant and the two above are reasons why an interval is unknown."""
-
 _MAX_LOG_RATIO = math.log(np.finfo(np.float64).max)
 """Logarithm of the largest number, which a ratio must not exceed."""
 
