@@ -9,9 +9,8 @@ neighbours is not mistaken for a change. (Why not a library: docs/decisions/stat
 each commit. Their penalty is smaller, because a false suspicion costs only one bisection. The
 values were not measured side by side, so either the program or the machine may have changed.
 
-A suspicion has a range of indices, which contains the true index with a probability of about 95 %.
-The loss of each index in the range is at most `MAX_EXTRA_LOSS` above the least loss (Bai 1997,
-Proposition 3).
+The range of a suspicion contains the true index with a probability of about 95 %. The loss of each
+index in the range is at most `MAX_EXTRA_LOSS` above the least loss (Bai 1997, Proposition 3).
 """
 
 from __future__ import annotations

@@ -252,10 +252,7 @@ def _block_moves(rows: Sequence[SessionRow]) -> dict[int, float]:
 
 
 def _drift_factor(log_costs: FloatArray) -> float | None:
-    """Return the squared t statistic of a row's two halves, over the median of t² without drift.
-
-    The result is ``None`` for too few processes, or if the costs of each half are equal.
-    """
+    """Return t² of a row's two halves over the median of t² without drift; ``None`` if unknown."""
     half_length = len(log_costs) // 2
     if len(log_costs) < _MIN_VALUES_FOR_HALVES:
         return None

@@ -193,10 +193,9 @@ def statistic_answers(
 def _certain_signs(
     baseline: FloatArray, candidate: FloatArray, quantiles: Sequence[float], level: float
 ) -> Iterator[Literal[-1, 0, 1]]:
-    """Yield a sign for each quantile: 1 if the candidate is certainly slower at the quantile.
+    """Yield 1 if the candidate is certainly slower at a quantile, -1 if certainly faster, else 0.
 
-    The sign is -1 if the candidate is certainly faster, else 0. The levels of all intervals add up
-    to ``level``.
+    The levels of all intervals add up to ``level``.
     """
     quantile_level = level / (2 * len(quantiles))
     ordered = [np.sort(costs) for costs in (baseline, candidate)]
