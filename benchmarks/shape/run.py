@@ -113,12 +113,12 @@ def named(dependence: float, simulations: int) -> list[str]:
                     f"covariate {one}",
                     autoregressive(generator, count, dependence),
                     is_categorical=False,
-                    is_drawn=False,
+                    is_independent=False,
                 )
                 for one in range(COVARIATES - 1)
             ]
             cpu = (autoregressive(generator, count, dependence) > 0).astype(np.float64)
-            beside.append(Covariate("cpu", cpu, is_categorical=True, is_drawn=False))
+            beside.append(Covariate("cpu", cpu, is_categorical=True, is_independent=False))
             unrelated = (autoregressive(generator, count, dependence) > 0.5).astype(np.int64)
             false += bool(mode_associations(unrelated, beside))
             strays = generator.random(count) < 0.1

@@ -175,7 +175,7 @@ def _first_verdict(blocks: Blocks, places: IntArray, layouts: int) -> Comparison
         (judged,) = judge_across_layouts(
             [blocks.paired(count)],
             [places[:count]],
-            count=layouts,
+            layout_count=layouts,
             min_effect=MIN_EFFECT,
             alpha=ALPHA,
         )

@@ -5,18 +5,18 @@ use std::ops::Range;
 /// Increment of `SplitMix64`: 2⁶⁴ divided by the golden ratio.
 pub const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Returns the number that `SplitMix64` draws in the state `value`.
+/// Returns the number that `SplitMix64` draws in a state.
 #[inline]
 #[must_use]
-pub fn mix(value: u64) -> u64 {
-    let mut mixed = value.wrapping_add(GOLDEN);
+pub fn mix(state: u64) -> u64 {
+    let mut mixed = state.wrapping_add(GOLDEN);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     mixed ^ (mixed >> 31)
 }
 
-/// Returns an index below `count`, by multiplication and shift (Lemire 2019). The probabilities of
-/// the indices differ by at most 2⁻⁶⁴.
+/// Turns 64 random bits into an index below `count`, by multiplication and shift (Lemire 2019). The
+/// probabilities of the indices differ by at most 2⁻⁶⁴.
 #[inline]
 fn index_below(bits: u64, count: usize) -> usize {
     let product = u128::from(bits) * (count as u128);
@@ -30,12 +30,12 @@ pub struct SplitMix64(u64);
 impl SplitMix64 {
     /// Starts the stream of a seed.
     #[must_use]
-    pub fn new(seed: u64) -> Self {
+    pub fn from_seed(seed: u64) -> Self {
         Self(seed)
     }
 
     /// Draws 64 random bits.
-    #[allow(clippy::should_implement_trait)] // Unlike `Iterator::next`, it always has a number.
+    #[allow(clippy::should_implement_trait)] // `Iterator::next` would return an `Option`.
     pub fn next(&mut self) -> u64 {
         let bits = mix(self.0);
         self.0 = self.0.wrapping_add(GOLDEN);
@@ -53,7 +53,7 @@ impl SplitMix64 {
     }
 }
 
-/// The random numbers of `SplitMix64`, by index, in any order.
+/// The random numbers of `SplitMix64`, each with an index.
 #[derive(Clone, Copy)]
 pub struct Draws {
     seed: u64,
@@ -62,27 +62,27 @@ pub struct Draws {
 impl Draws {
     /// Returns the random numbers of a seed.
     #[must_use]
-    pub fn new(seed: u64) -> Self {
+    pub fn from_seed(seed: u64) -> Self {
         Self { seed }
     }
 
     /// Returns the 64 random bits at an index.
     #[must_use]
-    pub fn bits(self, index: u64) -> u64 {
+    pub fn bits_at(self, index: u64) -> u64 {
         mix(self.seed.wrapping_add(index.wrapping_mul(GOLDEN)))
     }
 
     /// Returns the number at an index, uniform in [0, 1).
     #[must_use]
-    pub fn uniform(self, index: u64) -> f64 {
+    pub fn uniform_at(self, index: u64) -> f64 {
         // 53 bits, times 2⁻⁵³.
-        (self.bits(index) >> 11) as f64 * f64::EPSILON / 2.0
+        (self.bits_at(index) >> 11) as f64 * f64::EPSILON / 2.0
     }
 
-    /// Returns the number at an index, uniform in the range.
+    /// Returns the number at an index, uniform in a range.
     #[must_use]
-    pub fn within(self, index: u64, range: Range<f64>) -> f64 {
-        range.start + self.uniform(index) * (range.end - range.start)
+    pub fn in_range_at(self, index: u64, range: Range<f64>) -> f64 {
+        range.start + self.uniform_at(index) * (range.end - range.start)
     }
 }
 
@@ -106,7 +106,7 @@ impl Xorshift64 {
     }
 
     /// Draws 64 random bits, never 0.
-    #[allow(clippy::should_implement_trait)] // Unlike `Iterator::next`, it always has a number.
+    #[allow(clippy::should_implement_trait)] // `Iterator::next` would return an `Option`.
     #[inline]
     pub fn next(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
@@ -141,14 +141,14 @@ mod tests {
 
     #[test]
     fn splitmix64_draws_the_published_numbers() {
-        let mut random = SplitMix64::new(1_234_567);
+        let mut random = SplitMix64::from_seed(1_234_567);
         assert_eq!(random.next(), 6_457_827_717_110_365_317);
         assert_eq!(random.next(), 3_203_168_211_198_807_973);
     }
 
     #[test]
     fn every_index_below_the_count_is_drawn_and_no_other() {
-        let (mut splitmix, mut xorshift) = (SplitMix64::new(1), Xorshift64::default());
+        let (mut splitmix, mut xorshift) = (SplitMix64::from_seed(1), Xorshift64::default());
         let mut reached = [[false; 7]; 2];
         for _ in 0..1000 {
             reached[0][splitmix.below(7)] = true;
@@ -159,9 +159,9 @@ mod tests {
 
     #[test]
     fn draws_have_the_mean_and_variance_of_uniform_numbers() {
-        let draws = Draws::new(5);
+        let draws = Draws::from_seed(5);
         let count = 100_000;
-        let values = || (0..count).map(|index| draws.uniform(index));
+        let values = || (0..count).map(|index| draws.uniform_at(index));
         assert!(values().all(|value| (0.0..1.0).contains(&value)));
         let mean = values().sum::<f64>() / count as f64;
         let mean_square = values().map(|value| value * value).sum::<f64>() / count as f64;
@@ -172,10 +172,15 @@ mod tests {
 
     #[test]
     fn a_draw_depends_only_on_its_index_and_the_seed() {
-        let mut stream = SplitMix64::new(1);
+        let mut stream = SplitMix64::from_seed(1);
         let streamed: Vec<u64> = (0..3).map(|_| stream.next()).collect();
-        let by_index: Vec<u64> = (0..3).map(|index| Draws::new(1).bits(index)).collect();
+        let by_index: Vec<u64> = (0..3)
+            .map(|index| Draws::from_seed(1).bits_at(index))
+            .collect();
         assert_eq!(streamed, by_index);
-        assert_ne!(Draws::new(1).bits(9), Draws::new(2).bits(9));
+        assert_ne!(
+            Draws::from_seed(1).bits_at(9),
+            Draws::from_seed(2).bits_at(9)
+        );
     }
 }

@@ -1,6 +1,6 @@
 //! Student's t distribution: two-sided p-values, to a relative error of about 1e-13, and quantiles.
 //!
-//! For `freedom` = ν, P(|T| ≥ t) = `I_x(ν/2, 1/2)` with x = ν/(ν + t²). I is the regularised
+//! For ν degrees of freedom, P(|T| ≥ t) = `I_x(ν/2, 1/2)` with x = ν/(ν + t²). I is the regularised
 //! incomplete beta function (Abramowitz and Stegun 26.7.1).
 
 use std::f64::consts::PI;
@@ -16,9 +16,10 @@ const MAX_STEPS: usize = 10_000;
 /// Smallest a for which the series of Γ(a + 1/2) / Γ(a) has full precision.
 const MIN_SERIES_ARGUMENT: f64 = 64.0;
 
-/// Student's t distribution with `freedom` degrees of freedom.
+/// Student's t distribution.
 pub struct Student {
-    freedom: f64,
+    /// ν: the degrees of freedom.
+    degrees_of_freedom: f64,
     /// 1 / B(ν/2, 1/2).
     inverse_beta: f64,
 }
@@ -26,31 +27,31 @@ pub struct Student {
 impl Student {
     /// Returns the distribution with these degrees of freedom, which should be positive.
     #[must_use]
-    pub fn new(freedom: f64) -> Self {
+    pub fn new(degrees_of_freedom: f64) -> Self {
         Self {
-            freedom,
-            inverse_beta: gamma_ratio(freedom / 2.0) / PI.sqrt(),
+            degrees_of_freedom,
+            inverse_beta: gamma_ratio(degrees_of_freedom / 2.0) / PI.sqrt(),
         }
     }
 
     /// Returns the two-sided p-value P(|T| ≥ |t|); NaN if the degrees of freedom are not positive.
     #[must_use]
     pub fn two_sided(&self, t: f64) -> f64 {
-        let freedom = self.freedom;
-        if t.is_nan() || freedom.is_nan() || freedom <= 0.0 {
+        let nu = self.degrees_of_freedom;
+        if t.is_nan() || nu.is_nan() || nu <= 0.0 {
             return f64::NAN;
         }
         let t = t.abs();
         if t == 0.0 {
             return 1.0;
         }
-        let ratio = t / freedom.sqrt();
+        let ratio = t / nu.sqrt();
         if ratio.is_infinite() {
             return 0.0;
         }
         // `near` is x, `far` is 1 - x, and `root` is √(1 - x). Large numbers are not squared.
         let root = ratio / ratio.hypot(1.0);
-        let (a, b) = (freedom / 2.0, 0.5);
+        let (a, b) = (nu / 2.0, 0.5);
         let (near, far) = (1.0 / (1.0 + ratio * ratio), root * root);
         let log_x = if ratio > LARGE_RATIO {
             -2.0 * ratio.ln()

@@ -118,13 +118,13 @@ class Stage(ProgressListener):
     def now(self) -> float:
         return 1.7e9 + self.clock.seconds
 
-    def start(self, plan: Plan, judge_of: JudgeFactory | None = None) -> RunRecord:
+    def start(self, plan: Plan, judge_factory: JudgeFactory | None = None) -> RunRecord:
         run_id = start(
             plan,
             self.ledger,
             self,
-            judge_of=judge_of or partial(BisectionJudge, builds=self.builds),
-            segment_of=partial(CommitsSegment, builds=self.builds),
+            judge_factory=judge_factory or partial(BisectionJudge, builds=self.builds),
+            segment_factory=partial(CommitsSegment, builds=self.builds),
             runner_factory=self.hire,
             clock=self.clock,
             now=self.now,
@@ -132,15 +132,15 @@ class Stage(ProgressListener):
         return self.ledger.read_run(run_id)
 
     def resume(
-        self, limits: CampaignLimits | None = None, judge_of: JudgeFactory | None = None
+        self, limits: CampaignLimits | None = None, judge_factory: JudgeFactory | None = None
     ) -> RunRecord:
         resume(
             "last",
             limits or CampaignLimits(),
             self.ledger,
             ProgressListener(),
-            judge_of=judge_of or partial(BisectionJudge, builds=self.builds),
-            segment_of=partial(CommitsSegment, builds=self.builds),
+            judge_factory=judge_factory or partial(BisectionJudge, builds=self.builds),
+            segment_factory=partial(CommitsSegment, builds=self.builds),
             runner_factory=self.hire,
             clock=self.clock,
             now=self.now,

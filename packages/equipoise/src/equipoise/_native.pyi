@@ -89,7 +89,7 @@ class BettingSequence:
         """Return the number of blocks after which the running interval first excluded ``theta``."""
 
     def centre(self) -> tuple[float, float, float] | None:
-        """Return the typical difference, the slot effect and the scale, in log units."""
+        """Return the typical difference, the order effect and the scale, in log units."""
 
     def adjustment(self) -> tuple[int, int, float] | None:
         """Return the covariate that adjusted most blocks, the number of blocks, and a ratio.
@@ -130,7 +130,7 @@ class BisectionSearch:
         Maximum chance of ever excluding the culprit.
     direction
         1 if the last commit costs more than the first, -1 if less.
-    confirming
+    gap_blocks
         Difference and order of each block in which the commits 0 and ``commits`` ran.
     prior
         Prior chances of the commits 1 to ``commits``, in any unit; empty if they are equal.
@@ -147,7 +147,7 @@ class BisectionSearch:
         commits: int,
         alpha: float,
         direction: float,
-        confirming: list[tuple[float, float]],
+        gap_blocks: list[tuple[float, float]],
         prior: list[float],
     ) -> BisectionSearch: ...
     def add(
@@ -207,7 +207,7 @@ def common_interval(campaigns: Sequence[BettingSequence], level: float) -> tuple
 
 def smallest_effects(
     differences: NDArray[np.float64],
-    largest: float,
+    max_effect: float,
     *,
     blocks: int,
     level: float,
@@ -218,9 +218,9 @@ def smallest_effects(
 
     Effects are in log units. ``differences``, shape (n,), are finite block differences of campaigns
     without an effect, from which a campaign draws its ``blocks`` blocks, with new coins. An effect
-    is infinite if the campaign does not detect ``largest``. ``level`` is 1 minus the coverage of a
-    campaign's interval. Raises ``ValueError`` if there is no difference, or the level does not lie
-    between 0 and 1.
+    is infinite if the campaign does not detect ``max_effect``. ``level`` is 1 minus the coverage of
+    a campaign's interval. Raises ``ValueError`` if there is no difference, or the level does not
+    lie between 0 and 1.
     """
 
 @final
@@ -258,8 +258,8 @@ class FractionSequence:
     def fits(self, fraction: float) -> bool:
         """Return whether one fraction lies in the confidence set."""
 
-def student_p_value(t: float, freedom: float) -> float:
+def student_p_value(t: float, degrees_of_freedom: float) -> float:
     """Return P(abs(T) >= abs(t)) of Student's distribution."""
 
-def student_quantile(probability: float, freedom: float) -> float:
+def student_quantile(probability: float, degrees_of_freedom: float) -> float:
     """Return the quantile of Student's t; NaN without positive degrees of freedom."""

@@ -10,9 +10,9 @@ import pytest
 from equipoise.analysis.comparisons import primary_comparisons
 from equipoise.campaign.blocks import (
     add_block,
-    block_costs,
     complete_blocks,
     cost_function,
+    cost_table,
     cut_block_count,
     left_out_because,
     read_block,
@@ -87,7 +87,7 @@ def test_interrupted_blocks_are_counted_from_the_draws() -> None:
 def test_blocks_pair_the_candidate_with_the_baseline_and_remember_the_order() -> None:
     trials = block_of(1, FORWARD, 1.0, 2.0) + block_of(2, BACKWARD, 3.0, 4.0)
     complete = complete_blocks(draws_of(trials), trials)
-    pairs = block_costs(plan_of(), complete, "wall_s").paired_blocks(
+    pairs = cost_table(plan_of(), complete, "wall_s").paired_blocks(
         Contrast(0, 1), resolution=Resolution(0.0)
     )
     again = PairedBlocks()
@@ -115,7 +115,7 @@ def test_a_metric_that_a_trial_does_not_know_is_not_guessed() -> None:
     trials = block_of(1, FORWARD, 1.0, 1.0)
     blocks = complete_blocks(draws_of(trials), trials)
     with pytest.raises(UnusableInput, match="has no joules: the workload did not report it"):
-        block_costs(plan_of(), blocks, "joules")
+        cost_table(plan_of(), blocks, "joules")
     plan = plan_of(judgement=Judgement(primary_metric="joules"))
     with pytest.raises(UnusableInput, match="has no joules"):
         read_block(blocks[1], plan)
@@ -135,7 +135,7 @@ def test_a_control_is_pooled_into_the_baseline() -> None:
     plan = msgspec.structs.replace(plan_of("a", "b", "a again"), control=2)
     trials = [t for n in range(1, 9) for t in block_of(n, order, 1.0 + n / 64, 1.0, 2.0)]
     complete = complete_blocks(draws_of(trials, 3), trials)
-    pooled = block_costs(plan, complete, "wall_s").paired_blocks(
+    pooled = cost_table(plan, complete, "wall_s").paired_blocks(
         Contrast(0, 1), resolution=Resolution(0.0), control=2
     )
     grown = PairedBlocks()

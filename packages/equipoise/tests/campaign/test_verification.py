@@ -114,7 +114,10 @@ def test_a_plan_has_trials_that_are_lives_or_intervals_but_not_both() -> None:
         for trial in ("life", "interval")
     )
     plan = msgspec.structs.replace(plan_of(), conditions=conditions)
-    with pytest.raises(UnusableInput, match="different lengths of a trial: interval, life"):
+    with pytest.raises(
+        UnusableInput,
+        match='different lengths of a trial: "interval" for interval, "life" for life',
+    ):
         check_effects(plan, {}, {})
 
 

@@ -54,7 +54,9 @@ def searched() -> Plan:
 
 
 def progress_of(block: int, left: int) -> CampaignProgress:
-    status = ComparisonStatus("e", "undecided", None, (None, None), search=f"{left} commits left")
+    status = ComparisonStatus(
+        "e", "undecided", None, (None, None), search_status=f"{left} commits left"
+    )
     return CampaignProgress(block, float(block), (status,))
 
 

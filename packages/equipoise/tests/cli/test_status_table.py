@@ -34,9 +34,11 @@ def test_items_that_do_not_fit_are_counted() -> None:
 
 def test_an_intervention_stands_there_with_what_it_closes() -> None:
     confirmed = ComparisonStatus(
-        "with jemalloc", "confirmed", None, (None, None), blocks=9, closes="96 % [91, 101]"
+        "with jemalloc", "confirmed", None, (None, None), blocks=9, closed_fraction="96 % [91, 101]"
     )
-    still_open = ComparisonStatus("with pin", "open", None, (None, None), closes="10 % [-30, 40]")
+    still_open = ComparisonStatus(
+        "with pin", "open", None, (None, None), closed_fraction="10 % [-30, 40]"
+    )
     shown = lines(9, status("b", "slower"), confirmed, still_open)
     assert shown[1].split() == "with pin 0 closes 10 % [-30, 40] open".split()
     assert shown[3].split() == "with jemalloc 9 closes 96 % [91, 101] confirmed".split()

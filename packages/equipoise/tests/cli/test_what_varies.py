@@ -117,7 +117,7 @@ def test_of_a_program_that_is_linked_statically_the_order_of_files_is_not_tried(
     (warning,) = [
         warning
         for warning in result["warnings"]
-        if warning["summary"].startswith("file order is not tried")
+        if warning["summary"].startswith("file order is not tested")
     ]
     assert "linked statically" in warning["summary"]
 

@@ -18,13 +18,13 @@ SIMULATIONS = 150
 
 def observed(name: str, values: FloatArray, *, named: bool = False) -> Covariate:
     """A covariate that was not drawn at random."""
-    return Covariate(name, values, is_categorical=named, is_drawn=False)
+    return Covariate(name, values, is_categorical=named, is_independent=False)
 
 
 def in_order(trials: int) -> Covariate:
     """The time as a covariate: the position of each trial."""
     return Covariate(
-        "time", np.arange(trials, dtype=np.float64), is_categorical=False, is_drawn=True
+        "time", np.arange(trials, dtype=np.float64), is_categorical=False, is_independent=True
     )
 
 
@@ -125,7 +125,9 @@ def test_a_draw_per_layout_counts_once_per_layout() -> None:
         layouts = np.tile(np.arange(8), 12)
         modes = generator.permutation([0, 0, 0, 0, 0, 1, 1, 1])[layouts]
         sizes = generator.normal(0.0, 1.0, 8)[layouts]
-        size = Covariate("environment_bytes", sizes, is_categorical=False, is_drawn=True, units=8)
+        size = Covariate(
+            "environment_bytes", sizes, is_categorical=False, is_independent=True, draw_count=8
+        )
         named += bool(mode_associations(modes, [size]))
     assert named <= at_most(SIMULATIONS, 0.05)
 
@@ -133,7 +135,9 @@ def test_a_draw_per_layout_counts_once_per_layout() -> None:
 def test_random_addresses_of_a_layout_are_named_if_the_mode_depends_on_them() -> None:
     layouts = np.tile(np.arange(12), 6)
     coins = (layouts % 2).astype(np.float64)
-    addresses = Covariate("random_addresses", coins, is_categorical=True, is_drawn=True, units=12)
+    addresses = Covariate(
+        "random_addresses", coins, is_categorical=True, is_independent=True, draw_count=12
+    )
     (association,) = mode_associations(coins.astype(np.int64), [addresses])
     assert (association.covariate, association.value) == ("random_addresses", 1.0)
 

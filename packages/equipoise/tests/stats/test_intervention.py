@@ -114,7 +114,7 @@ def test_outcomes_that_are_wrong_are_rare() -> None:
 
 
 def test_an_invalid_level_or_cost_is_refused() -> None:
-    with pytest.raises(UnusableInput, match="the level cannot be 1"):
+    with pytest.raises(UnusableInput, match="the level of an intervention cannot be 1"):
         InterventionBlocks(1.0)
     with pytest.raises(UnusableInput, match="cost -1"):
         InterventionBlocks(LEVEL).append(1.0, 1.0, -1.0, 1.0)

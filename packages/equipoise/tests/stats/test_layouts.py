@@ -61,7 +61,7 @@ class Campaign:
         (judged,) = judge_across_layouts(
             [self.pairs(blocks)],
             [self.layouts[:blocks]],
-            count=self.count,
+            layout_count=self.count,
             min_effect=min_effect,
             alpha=ALPHA,
         )
@@ -134,7 +134,7 @@ def test_layouts_without_skewness_have_students_interval() -> None:
     places = np.tile([1, 2, 3, 4, 5, 6, 7], 2)
     differences = 0.01 * (places - 4.0)
     pairs = PairedBlocks(np.ones(14), np.exp(differences), np.tile([1, -1], 7))
-    (judged,) = judge_across_layouts([pairs], [places], count=7, min_effect=1.0, alpha=ALPHA)
+    (judged,) = judge_across_layouts([pairs], [places], layout_count=7, min_effect=1.0, alpha=ALPHA)
     student = stats.t.interval(1 - ALPHA / 2, 6, scale=stats.sem(differences[:7]))
     assert (judged.low, judged.high) == pytest.approx(student)
 
@@ -143,7 +143,7 @@ def test_a_long_tail_on_one_side_moves_only_the_bound_on_that_side() -> None:
     places = np.tile(np.arange(1, 9), 2)
     differences = np.array([0.0, 0.0, 0.0, 0.01, 0.01, 0.02, 0.03, 0.15])[places - 1]
     pairs = PairedBlocks(np.ones(16), np.exp(differences), np.tile([1, -1], 8))
-    (judged,) = judge_across_layouts([pairs], [places], count=8, min_effect=1.0, alpha=ALPHA)
+    (judged,) = judge_across_layouts([pairs], [places], layout_count=8, min_effect=1.0, alpha=ALPHA)
     low, high = stats.t.interval(
         1 - ALPHA / 2, 7, loc=differences[:8].mean(), scale=stats.sem(differences[:8])
     )
@@ -196,7 +196,7 @@ def test_an_analysis_is_unchanged_when_later_costs_change_the_tolerance() -> Non
 
     def interval() -> tuple[float, float]:
         (judged,) = judge_across_layouts(
-            [pairs], [layouts[: len(pairs)]], count=2, min_effect=1.0, alpha=ALPHA
+            [pairs], [layouts[: len(pairs)]], layout_count=2, min_effect=1.0, alpha=ALPHA
         )
         return judged.low, judged.high
 
@@ -211,7 +211,7 @@ def test_several_candidates_share_alpha() -> None:
     campaign = Campaign(np.random.default_rng(5), np.zeros(LAYOUTS))
     pairs = [campaign.pairs(48)] * 4
     judged = judge_across_layouts(
-        pairs, [campaign.layouts[:48]] * 4, count=LAYOUTS, min_effect=1.0, alpha=ALPHA
+        pairs, [campaign.layouts[:48]] * 4, layout_count=LAYOUTS, min_effect=1.0, alpha=ALPHA
     )
     assert {judgement.level for judgement in judged} == {ALPHA / 4}
     one_candidate = campaign.across(48)
@@ -222,6 +222,6 @@ def test_a_coarse_clock_widens_the_interval_by_its_resolution() -> None:
     costs, orders = np.full(8, 100.0), np.tile(np.array([-1, 1], dtype=np.int8), 4)
     pairs = PairedBlocks(costs, costs, orders, resolution=Resolution(10.0))
     (judged,) = judge_across_layouts(
-        [pairs], [np.tile([1, 2], 4)], count=2, min_effect=1.0, alpha=ALPHA
+        [pairs], [np.tile([1, 2], 4)], layout_count=2, min_effect=1.0, alpha=ALPHA
     )
     assert judged.high == -judged.low == pytest.approx(0.15)

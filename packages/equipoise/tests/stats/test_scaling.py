@@ -32,7 +32,7 @@ def test_a_law_without_noise_is_found_exactly(power: float, log_power: int) -> N
     found = law.exponents[log_power]
     assert found.exponent == pytest.approx(power, abs=1e-12)
     assert found.largest_deviation == pytest.approx(0.0, abs=1e-12)
-    assert (power, log_power) in law.simple
+    assert (power, log_power) in law.simple_laws
 
 
 def test_the_interval_of_the_exponent_covers_it_as_often_as_claimed() -> None:
@@ -50,16 +50,16 @@ def test_the_true_law_is_seldom_excluded_and_distant_ones_are() -> None:
     excluded, campaigns = 0, 200
     for seed in range(campaigns):
         law = scaling_law(SIZES, costs_of(2.0, 1, seed=seed), seed=seed)
-        excluded += (2.0, 1) not in law.simple
-        assert (2.5, 1) not in law.simple
-        assert (1.5, 1) not in law.simple
+        excluded += (2.0, 1) not in law.simple_laws
+        assert (2.5, 1) not in law.simple_laws
+        assert (1.5, 1) not in law.simple_laws
     assert excluded / campaigns < 0.05 + 3 * math.sqrt(0.05 * 0.95 / campaigns)
 
 
 def test_only_enough_blocks_show_whether_there_is_a_logarithm() -> None:
     many = scaling_law(SIZES, costs_of(2.0, 1, blocks=60, noise=0.005), seed=1)
     assert many.has_intervals
-    assert many.simple == ((2.0, 1),)
+    assert many.simple_laws == ((2.0, 1),)
     few = scaling_law(SIZES, costs_of(2.0, 1, blocks=3), seed=1)
     assert not few.has_intervals
     assert few.power_law.exponent_ci == (None, None)
@@ -79,7 +79,7 @@ def test_the_order_of_the_sizes_and_the_unit_of_the_cost_change_nothing() -> Non
     back = scaling_law(SIZES[::-1], 1e9 * costs[:, ::-1], seed=1)
     assert back.sizes == forward.sizes
     assert back.power_law.exponent == pytest.approx(forward.power_law.exponent)
-    assert back.simple == forward.simple
+    assert back.simple_laws == forward.simple_laws
 
 
 def test_trials_that_timed_out_are_slowest_and_leave_the_median() -> None:

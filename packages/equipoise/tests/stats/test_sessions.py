@@ -12,7 +12,7 @@ from equipoise.stats.arrays import FloatArray
 from equipoise.stats.sessions import (
     SessionRow,
     changes_between,
-    difference_between_sessions,
+    estimate_sd_between_sessions,
     session_drift,
 )
 from packages.equipoise.tests.stats.simulated import at_least, at_most
@@ -68,8 +68,8 @@ def test_the_difference_between_sessions_is_learned_where_nothing_else_differs()
     wrong, learned = 0, []
     for _ in range(SIMULATIONS):
         earlier, later = host.session(generator, levels), host.session(generator, levels)
-        learned.append(difference_between_sessions(earlier, later))
-        changes = changes_between(earlier, later, min_effect=5.0, between_sd=learned[-1])
+        learned.append(estimate_sd_between_sessions(earlier, later))
+        changes = changes_between(earlier, later, min_effect=5.0, sd_between_sessions=learned[-1])
         wrong += any(row.changed for row in changes.rows)
     assert wrong <= at_most(SIMULATIONS, 0.05)
     assert float(np.median(learned)) == pytest.approx(0.03 * math.sqrt(2.0), rel=0.15)
@@ -105,7 +105,7 @@ def test_a_change_of_at_most_the_smallest_relevant_effect_is_no_change() -> None
         later = [SessionRow(np.full(PROCESSES, ratio), blocks)]
         (change,) = changes_between(earlier, later, min_effect=5.0).rows
         assert change.changed is changed
-        assert change.difference == pytest.approx(math.log(ratio))
+        assert change.log_ratio == pytest.approx(math.log(ratio))
 
 
 def test_the_mean_of_rows_that_moved_together_is_no_more_precise() -> None:

@@ -53,7 +53,7 @@ def test_few_disturbed_trials_neither_make_nor_hide_a_source() -> None:
     held[[3, 17]] *= 20.0
     change = spread_change(free, held, seed=3)
     assert change is not None and change.p_value < 0.001
-    assert change.fixed_spread < 0.1
+    assert change.held_spread < 0.1
 
 
 def test_a_source_that_spreads_more_when_held_has_a_negative_share() -> None:

@@ -51,26 +51,26 @@ def test_the_steady_state_begins_after_the_last_change_and_leaves_the_warm_up_ou
     assert shape is not None
     assert shape.kind == "warm-up"
     assert shape.steady_from == pytest.approx(40, abs=1)
-    assert shape.steady == pytest.approx(100.0, abs=0.3)
+    assert shape.steady_mean == pytest.approx(100.0, abs=0.3)
 
 
 def test_a_trial_without_a_steady_state_has_no_steady_value() -> None:
     shape = classify_trial(stepped((160, 100.0), (40, 110.0)))
     assert shape is not None
     assert shape.kind == "no steady state"
-    assert shape.steady is None
+    assert shape.steady_mean is None
     workload = classify_workload(
         [stepped((160, 100.0), (40, 110.0), seed=seed) for seed in range(5)]
     )
     assert workload is not None
-    assert (workload.kind, workload.steady) == ("no steady state", None)
+    assert (workload.kind, workload.final_means) == ("no steady state", None)
 
 
 def test_levels_within_a_hundredth_are_one_level() -> None:
     quiet = 0.001 * stepped((100, 0.0), (100, 0.0)) + np.repeat([100.0, 100.5], 100)
     shape = classify_trial(quiet)
     assert shape is not None
-    assert len(shape.segments.segments) > 1
+    assert len(shape.segmentation.segments) > 1
     assert shape.kind == "flat"
 
 
@@ -81,8 +81,8 @@ def test_trials_that_disagree_make_a_workload_inconsistent() -> None:
     assert both is not None
     assert both.kind == "inconsistent"
     assert both.summary == "inconsistent: flat in 5, warm-up in 5"
-    assert both.steady is not None
-    assert len(both.steady) == 10
+    assert both.final_means is not None
+    assert len(both.final_means) == 10
 
 
 def test_a_fifth_of_the_trials_may_have_been_disturbed_and_is_named() -> None:
@@ -94,9 +94,9 @@ def test_a_fifth_of_the_trials_may_have_been_disturbed_and_is_named() -> None:
     assert shape.summary == (
         "warm-up in 8 of 10 trials, steady from iteration 31 on (median); no steady state in 2"
     )
-    assert shape.trials[-1].steady is None
-    assert shape.steady is not None
-    assert shape.steady[-1] == pytest.approx(104.0, abs=0.5)
+    assert shape.trials[-1].steady_mean is None
+    assert shape.final_means is not None
+    assert shape.final_means[-1] == pytest.approx(104.0, abs=0.5)
     shape = classify_workload([*warming, *disturbed])
     assert shape is not None
     assert (shape.kind, shape.has_steady_state) == ("inconsistent", False)
@@ -142,7 +142,7 @@ def test_a_series_of_any_length_is_classed_by_at_most_2000_medians() -> None:
     assert shape is not None
     assert shape.kind == "warm-up"
     assert shape.steady_from == pytest.approx(5_000, abs=50)
-    assert shape.segments.segments[-1].end == 50_000
+    assert shape.segmentation.segments[-1].end == 50_000
 
 
 @pytest.mark.parametrize("series", SERIES)
@@ -163,7 +163,7 @@ def test_a_few_iterations_are_not_classed() -> None:
 def test_iterations_that_never_vary_are_flat() -> None:
     shape = classify_trial(np.full(50, 0.25))
     assert shape is not None
-    assert (shape.kind, shape.steady) == ("flat", 0.25)
+    assert (shape.kind, shape.steady_mean) == ("flat", 0.25)
 
 
 def test_spikes_of_a_collector_are_not_a_change() -> None:

@@ -115,7 +115,7 @@ impl BettingSequence {
 
     fn centre(&self) -> Option<(f64, f64, f64)> {
         let centre = self.inner.centre()?;
-        Some((centre.typical, centre.slot, centre.scale))
+        Some((centre.typical, centre.order_effect, centre.scale))
     }
 
     fn adjustment(&self) -> Option<(usize, usize, f64)> {
@@ -293,11 +293,11 @@ pub fn common_interval(
 
 /// Returns the smallest effect that each simulated campaign detects, in increasing order.
 #[pyfunction]
-#[pyo3(signature = (differences, largest, *, blocks, level, campaigns, seed))]
+#[pyo3(signature = (differences, max_effect, *, blocks, level, campaigns, seed))]
 pub fn smallest_effects(
     py: Python<'_>,
     differences: &Bound<'_, PyAny>,
-    largest: f64,
+    max_effect: f64,
     blocks: usize,
     level: f64,
     campaigns: usize,
@@ -313,7 +313,7 @@ pub fn smallest_effects(
         campaigns,
         seed,
     };
-    Ok(py.detach(|| sensitivity.smallest_effects(&differences, largest)))
+    Ok(py.detach(|| sensitivity.smallest_effects(&differences, max_effect)))
 }
 
 fn checked_level(level: f64) -> PyResult<f64> {

@@ -23,7 +23,7 @@ impl BisectionSearch {
         commits: usize,
         alpha: f64,
         direction: f64,
-        confirming: Vec<(f64, f64)>,
+        gap_blocks: Vec<(f64, f64)>,
         prior: Vec<f64>,
     ) -> PyResult<Self> {
         if commits == 0 || !(prior.is_empty() || prior.len() == commits) {
@@ -41,7 +41,7 @@ impl BisectionSearch {
             commits,
             alpha,
             direction: direction.signum(),
-            confirming: &confirming,
+            gap_blocks: &gap_blocks,
             prior: &prior,
         });
         Ok(Self { inner, commits })
@@ -57,7 +57,7 @@ impl BisectionSearch {
         rank: usize,
     ) -> PyResult<bool> {
         let (before, after) = pair;
-        if !(self.inner.runs(before) && self.inner.runs(after) && before < after) {
+        if !(self.inner.can_run(before) && self.inner.can_run(after) && before < after) {
             return Err(PyValueError::new_err(format!(
                 "({before}, {after}) is not a pair of an earlier and a later commit that both run"
             )));
@@ -73,7 +73,7 @@ impl BisectionSearch {
     }
 
     fn withdraw(&mut self, commit: usize) -> PyResult<()> {
-        if commit == 0 || commit >= self.commits || !self.inner.runs(commit) {
+        if commit == 0 || commit >= self.commits || !self.inner.can_run(commit) {
             return Err(PyValueError::new_err(format!(
                 "commit {commit} is not a commit that runs between the first and the last"
             )));
@@ -89,15 +89,15 @@ impl BisectionSearch {
                 *is_commit_built = true;
             }
         }
-        self.inner.choose(&is_built, trials)
+        self.inner.choose_pair(&is_built, trials)
     }
 
     fn outcome(&self) -> (&'static str, Option<(usize, usize)>, Option<usize>) {
         match self.inner.outcome() {
             Outcome::Open => ("open", None, None),
             Outcome::Culprit(group) => ("culprit", Some((group.before, group.after)), None),
-            Outcome::Several(group, split) => {
-                let group = group.map(|group| (group.before, group.after));
+            Outcome::Several { likeliest, split } => {
+                let group = likeliest.map(|group| (group.before, group.after));
                 ("several", group, Some(split))
             }
         }
@@ -112,7 +112,7 @@ impl BisectionSearch {
     }
 
     fn weights(&self) -> Vec<f64> {
-        self.inner.weights()
+        self.inner.chances()
     }
 
     fn own_ln_e_value(&self, commit: usize) -> PyResult<f64> {

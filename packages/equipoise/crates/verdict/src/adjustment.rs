@@ -6,7 +6,7 @@
 //! way. This module cannot check that, so the user chooses the covariates
 //! (docs/methods/covariates.md).
 
-use crate::order_statistics::{median, scale};
+use crate::order_statistics::{mad_scale, median};
 
 /// Largest number of covariates of a block.
 pub const MAX_COVARIATES: usize = 8;
@@ -34,24 +34,23 @@ pub const NO_READINGS: Readings = Readings {
 
 /// Smallest number of blocks with a known covariate from which its slope is estimated.
 const MIN_BLOCKS: usize = 3;
-/// Smallest number of blocks from which each order has a centre, and each slope a variance.
-const MIN_BLOCKS_FOR_DETAILS: usize = 20;
+/// From this number of blocks on, each order has its own centre, and each slope its own variance.
+const MANY_BLOCKS: usize = 20;
 /// Two slopes from few blocks share a variance if the second variance is below this multiple of the
 /// first.
 const MAX_SHARED_VARIANCE_RATIO: f64 = 9.0;
-/// Readings are clipped at this many scales, so that an extreme reading cannot change a bet much.
-const MAX_READING_SCALES: f64 = 3.0;
-/// Residuals are clipped at this many scales (Huber 1964).
-const HUBER_LIMIT_SCALES: f64 = 2.0;
+/// Readings are clipped at this number of MAD scales: an extreme reading cannot change a bet much.
+const CLIP_READING_SCALES: f64 = 3.0;
+/// Residuals are clipped at this number of MAD scales (Huber 1964).
+const CLIP_RESIDUAL_SCALES: f64 = 2.0;
 /// Rounds of reweighted least squares.
 const REWEIGHTINGS: usize = 4;
 /// A slope is used if its F statistic exceeds a threshold. The threshold is this number plus 2 ln K
-/// for the best of K covariates. The slope is multiplied by 1 − (threshold/F)² (a garrote: Breiman
-/// 1995).
-const MIN_F: f64 = 2.0;
+/// for the best of K covariates. The slope is then multiplied by 1 − (threshold/F)² (Breiman 1995).
+const BASE_F_THRESHOLD: f64 = 2.0;
 /// Largest difference of a covariate between the two conditions, in standard errors.
 const MAX_IMBALANCE_ERRORS: f64 = 3.0;
-/// Largest factor for the carry-over of a covariate (`Covariates::fit`).
+/// Largest factor on the carry-over of a covariate (`leverage` in `Covariates::fit`).
 const MAX_LEVERAGE: f64 = 2.0;
 /// Variance of a sum of successive differences with random signs, over the sum of their squares.
 const STEP_VARIANCE_RATIO: f64 = 1.5;
@@ -123,7 +122,7 @@ impl Covariates {
         let fits: Vec<(f64, Adjustment)> = (0..MAX_COVARIATES)
             .filter_map(|covariate| self.fit(covariate, differences, signs))
             .collect();
-        let threshold = MIN_F + 2.0 * (fits.len().max(1) as f64).ln();
+        let threshold = BASE_F_THRESHOLD + 2.0 * (fits.len().max(1) as f64).ln();
         let (f, best) = fits
             .into_iter()
             .max_by(|(first_f, _), (second_f, _)| first_f.total_cmp(second_f))?;
@@ -156,19 +155,19 @@ impl Covariates {
         if count < MIN_BLOCKS || 2 * count < self.rows.len() {
             return None;
         }
-        let limit = within_blocks.bound_readings(0.0)?;
-        let reading_square: f64 = within_blocks.x.iter().map(|x| x * x).sum();
-        let imbalance = within_blocks.x.iter().sum::<f64>().abs() / reading_square.sqrt();
-        let has_details = count >= MIN_BLOCKS_FOR_DETAILS;
-        if has_details {
+        let limit = within_blocks.clip_readings(0.0)?;
+        let squared_reading_sum: f64 = within_blocks.x.iter().map(|x| x * x).sum();
+        let imbalance = within_blocks.x.iter().sum::<f64>().abs() / squared_reading_sum.sqrt();
+        let has_many_blocks = count >= MANY_BLOCKS;
+        if has_many_blocks {
             within_blocks.centre(|index| known_signs[index] > 0.0);
             within_blocks.centre(|index| known_signs[index] < 0.0);
         } else {
             within_blocks.centre(|_| true);
         }
-        let mut slope = within_blocks.slope(if has_details { 3 } else { 2 })?;
+        let mut slope = within_blocks.slope(if has_many_blocks { 3 } else { 2 })?;
         if let Some(slope_of_sums) = self.slope_of_sums(covariate) {
-            let may_share_variance = !has_details;
+            let may_share_variance = !has_many_blocks;
             slope = slope.combined_with(slope_of_sums, may_share_variance);
         }
         let f = slope.value.powi(2) * slope.precision();
@@ -218,7 +217,7 @@ impl Covariates {
             sums.add(row.sums[covariate], row.cost_sum);
         }
         let middle = median(&mut sums.x.clone())?;
-        sums.bound_readings(middle)?;
+        sums.clip_readings(middle)?;
         let mut steps = sums.clone();
         sums.centre(|_| true);
         let slope = sums.slope(2)?;
@@ -228,7 +227,7 @@ impl Covariates {
         steps.take_differences();
         let slope = steps.slope(1)?;
         Some(Slope {
-            reading_square: slope.reading_square * STEP_INFORMATION_RATIO,
+            squared_reading_sum: slope.squared_reading_sum * STEP_INFORMATION_RATIO,
             ..slope
         })
     }
@@ -254,14 +253,14 @@ impl Points {
 
     /// Clips the covariate at a distance from `middle`, and returns the distance; `None` if all
     /// values of the covariate are equal.
-    fn bound_readings(&mut self, middle: f64) -> Option<f64> {
-        let mut spread = scale(&self.x, middle, &mut Vec::new());
+    fn clip_readings(&mut self, middle: f64) -> Option<f64> {
+        let mut spread = mad_scale(&self.x, middle, &mut Vec::new());
         if spread == 0.0 {
             // The MAD of a count is 0 if most differences are 0.
             let squares = self.x.iter().map(|x| (x - middle).powi(2));
             spread = (squares.sum::<f64>() / self.x.len() as f64).sqrt();
         }
-        let limit = MAX_READING_SCALES * spread;
+        let limit = CLIP_READING_SCALES * spread;
         if limit.is_nan() || limit <= 0.0 {
             return None;
         }
@@ -304,14 +303,19 @@ impl Points {
         steps.sum::<f64>() / residuals.iter().map(|value| value * value).sum::<f64>()
     }
 
-    /// The slope through the origin, by reweighted least squares with this number of parameters.
-    fn slope(&self, parameters: usize) -> Option<Slope> {
-        let freedom = self.x.len().checked_sub(parameters).filter(|n| *n > 0)? as f64;
+    /// The slope through the origin, by reweighted least squares. `parameter_count` parameters were
+    /// estimated: the slope and the centres.
+    fn slope(&self, parameter_count: usize) -> Option<Slope> {
+        let degrees_of_freedom = self
+            .x
+            .len()
+            .checked_sub(parameter_count)
+            .filter(|n| *n > 0)? as f64;
         let mut scratch = Vec::new();
         let mut residuals = self.y.clone();
         let mut slope = None;
         for _ in 0..REWEIGHTINGS {
-            let limit = HUBER_LIMIT_SCALES * scale(&residuals, 0.0, &mut scratch);
+            let limit = CLIP_RESIDUAL_SCALES * mad_scale(&residuals, 0.0, &mut scratch);
             if limit <= 0.0 {
                 return None;
             }
@@ -331,9 +335,9 @@ impl Points {
             }
             slope = Some(Slope {
                 value,
-                reading_square: xx,
-                error_square: (yy - value * xy).max(f64::MIN_POSITIVE),
-                freedom,
+                squared_reading_sum: xx,
+                squared_residual_sum: (yy - value * xy).max(f64::MIN_POSITIVE),
+                degrees_of_freedom,
             });
         }
         slope.filter(|slope| slope.value.is_finite())
@@ -345,50 +349,50 @@ impl Points {
 struct Slope {
     value: f64,
     /// Sum of the squared readings.
-    reading_square: f64,
+    squared_reading_sum: f64,
     /// Sum of the squared residuals.
-    error_square: f64,
+    squared_residual_sum: f64,
     /// Degrees of freedom.
-    freedom: f64,
+    degrees_of_freedom: f64,
 }
 
 impl Slope {
     /// The reciprocal of the squared standard error.
     fn precision(&self) -> f64 {
-        self.reading_square * self.freedom / self.error_square
+        self.squared_reading_sum * self.degrees_of_freedom / self.squared_residual_sum
     }
 
     /// The mean of two slopes, weighted by their precisions. If the slopes contradict each other,
-    /// the result is this slope alone.
+    /// the result is `self`.
     fn combined_with(self, other: Self, may_share_variance: bool) -> Self {
-        let (mut this, mut that) = (self, other);
+        let (mut first, mut second) = (self, other);
         if may_share_variance
-            && that.error_square / that.freedom
-                < MAX_SHARED_VARIANCE_RATIO * this.error_square / this.freedom
+            && second.squared_residual_sum / second.degrees_of_freedom
+                < MAX_SHARED_VARIANCE_RATIO * first.squared_residual_sum / first.degrees_of_freedom
         {
-            let error_square = this.error_square + that.error_square;
-            let freedom = this.freedom + that.freedom;
-            this = Self {
-                error_square,
-                freedom,
-                ..this
+            let squared_residual_sum = first.squared_residual_sum + second.squared_residual_sum;
+            let degrees_of_freedom = first.degrees_of_freedom + second.degrees_of_freedom;
+            first = Self {
+                squared_residual_sum,
+                degrees_of_freedom,
+                ..first
             };
-            that = Self {
-                error_square,
-                freedom,
-                ..that
+            second = Self {
+                squared_residual_sum,
+                degrees_of_freedom,
+                ..second
             };
         }
-        let (this_precision, that_precision) = (this.precision(), that.precision());
-        let error = (this_precision.recip() + that_precision.recip()).sqrt();
-        if (this.value - that.value).abs() > MAX_DISAGREEMENT_ERRORS * error {
+        let (first_precision, second_precision) = (first.precision(), second.precision());
+        let error = (first_precision.recip() + second_precision.recip()).sqrt();
+        if (first.value - second.value).abs() > MAX_DISAGREEMENT_ERRORS * error {
             return self;
         }
-        let total = this_precision + that_precision;
+        let total = first_precision + second_precision;
         Self {
-            value: (this.value * this_precision + that.value * that_precision) / total,
-            reading_square: total * this.error_square / this.freedom,
-            ..this
+            value: (first.value * first_precision + second.value * second_precision) / total,
+            squared_reading_sum: total * first.squared_residual_sum / first.degrees_of_freedom,
+            ..first
         }
     }
 }
@@ -423,7 +427,7 @@ mod tests {
         assert!(adjustment.explained_part(&readings).abs() < f64::MIN_POSITIVE);
         readings.differences[0] = 1e9;
         let bounded = adjustment.explained_part(&readings);
-        assert!(bounded < 2.0 * MAX_READING_SCALES * 20.0, "{bounded}");
+        assert!(bounded < 2.0 * CLIP_READING_SCALES * 20.0, "{bounded}");
     }
 
     #[test]

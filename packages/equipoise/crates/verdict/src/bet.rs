@@ -31,8 +31,8 @@ impl Bet {
         }
     }
 
-    /// The payoff ψ(θ), from −1 to 1. It is 0 within the tolerance, and grows from 0 beyond. If it
-    /// jumped, the rounding of a coarse clock would make money.
+    /// The payoff ψ(θ), from −1 to 1. The payoff is 0 within the tolerance, and grows from 0 beyond.
+    /// A jump would let bets win by the rounding of a coarse clock.
     pub(crate) fn payoff(&self, theta: f64) -> f64 {
         let distance = self.centre - theta;
         let beyond = distance.abs() - self.tolerance;
@@ -51,11 +51,13 @@ impl Bet {
     }
 }
 
-/// The bets of one block: a single bet, or the mean of two. There are two if a control (second
+/// The bets of one block: a single bet, or the mean of two bets if a control (a second run of the
 /// baseline) ran (docs/methods/control.md).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Round {
+    /// The bet on the candidate against the baseline.
     pub(crate) first: Bet,
+    /// The bet on the candidate against the control.
     pub(crate) second: Option<Bet>,
 }
 

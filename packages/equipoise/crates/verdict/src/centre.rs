@@ -1,7 +1,7 @@
 //! The typical difference of a campaign: a robust mean, between median and mean (Huber 1964).
 
 use crate::block::Block;
-use crate::order_statistics::{median, scale};
+use crate::order_statistics::{mad_scale, median};
 use crate::past::Estimates;
 use crate::rules::CLIP_SCALES;
 use crate::search::last_that_holds;
@@ -14,7 +14,7 @@ pub struct Centre {
     pub typical: f64,
     /// The order effect: how much more the second trial of a block takes than the first, in log
     /// units. It is 0 if it is within the noise.
-    pub slot: f64,
+    pub order_effect: f64,
     /// Robust standard deviation of the differences.
     pub scale: f64,
 }
@@ -28,14 +28,14 @@ impl Centre {
         let values: Vec<f64> = known().map(|block| estimates.residual(block)).collect();
         let mut scratch = values.clone();
         let middle = median(&mut scratch)?;
-        let spread = scale(&values, middle, &mut scratch);
+        let spread = mad_scale(&values, middle, &mut scratch);
         scratch.clear();
         scratch.extend(known().map(|block| block.tolerance));
         let tolerance = median(&mut scratch).filter(|tolerance| tolerance.is_finite())?;
         let scale = spread.max(tolerance);
         Some(Self {
             typical: huber_centre(&values, middle, CLIP_SCALES * scale),
-            slot: estimates.slot,
+            order_effect: estimates.order_effect,
             scale,
         })
     }

@@ -6,7 +6,7 @@ use crate::wealth::Wealth;
 /// The log ratios that several campaigns together do not exclude, as (low, high). If `low > high`,
 /// no common ratio agrees with all campaigns.
 ///
-/// The bettors take their wealth from each campaign to the next, in the given order. So the chance
+/// The bettors take their wealth from each campaign to the next campaign. So the chance
 /// that the true ratio is ever excluded is at most `level`, whenever each campaign stops
 /// (docs/methods/campaigns.md).
 #[must_use]

@@ -50,7 +50,7 @@ impl Forecast {
         }
         let estimates = campaign.past().final_estimates();
         let past = campaign.past().without_covariates();
-        let mut random = SplitMix64::new(self.seed);
+        let mut random = SplitMix64::from_seed(self.seed);
         let majority = self.continuations / 2 + 1;
         let mut lengths = Vec::with_capacity(self.continuations);
         for continuation in 0..self.continuations {
@@ -80,8 +80,9 @@ impl Forecast {
         for block_count in 1..=self.max_blocks {
             let drawn = blocks[random.below(blocks.len())];
             let order = Order::drawn(random.coin());
-            let slot_change = estimates.slot * (order.sign() - drawn.order.sign());
-            let difference = drawn.difference - estimates.explained_part(&drawn) + slot_change;
+            let order_effect_change = estimates.order_effect * (order.sign() - drawn.order.sign());
+            let difference =
+                drawn.difference - estimates.explained_part(&drawn) + order_effect_change;
             let block = Block::new(difference, order, drawn.tolerance);
             tests.add(&Round {
                 first: Bet::new(&block, past.estimates()),

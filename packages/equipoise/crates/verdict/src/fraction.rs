@@ -12,7 +12,7 @@
 
 use crate::bet::Bet;
 use crate::block::{Block, Order};
-use crate::past::{Estimates, robust_scale};
+use crate::past::{Estimates, scale_of};
 use crate::wealth::Wealth;
 
 /// To find the end of a set, the distance of two tested fractions is divided into this many parts.
@@ -81,8 +81,7 @@ impl TestedFraction {
         let remainder = gap.remainder(self.fraction);
         let block = Block::new(remainder, Order::BaselineFirst, 0.0);
         let estimates = Estimates {
-            scale: robust_scale(&self.remainders, scratch),
-            slot: 0.0,
+            scale: scale_of(&self.remainders, scratch),
             ..Estimates::default()
         };
         let payoff = Bet::new(&block, estimates).payoff(0.0);

@@ -1,4 +1,4 @@
-//! The median of values that may be infinite, and the scale: a robust standard deviation.
+//! The median of values that may be infinite, and the MAD scale: a robust standard deviation.
 
 /// Standard deviation of a normal distribution over its median absolute deviation: 1 / Φ⁻¹(3/4).
 const NORMAL_CONSISTENCY: f64 = 1.4826;
@@ -20,9 +20,8 @@ pub fn median(values: &mut [f64]) -> Option<f64> {
     Some(if sum.is_nan() { 0.0 } else { 0.5 * sum })
 }
 
-/// The scale: 1.4826 times the median absolute deviation from `centre`. It is 0 if there are no
-/// values, or if it is not finite.
-pub fn scale(values: &[f64], centre: f64, scratch: &mut Vec<f64>) -> f64 {
+/// The MAD scale: 1.4826 times the median absolute deviation from `centre`; 0 if it is unknown.
+pub fn mad_scale(values: &[f64], centre: f64, scratch: &mut Vec<f64>) -> f64 {
     if !centre.is_finite() {
         return 0.0;
     }
@@ -56,8 +55,8 @@ mod tests {
     #[test]
     fn the_scale_is_the_scaled_median_absolute_deviation() {
         let mut scratch = Vec::new();
-        let measured = scale(&[1.0, 2.0, 3.0, 4.0, 100.0], 3.0, &mut scratch);
+        let measured = mad_scale(&[1.0, 2.0, 3.0, 4.0, 100.0], 3.0, &mut scratch);
         assert!((measured - 1.4826).abs() < 1e-15);
-        assert!(scale(&[1.0, 2.0], f64::INFINITY, &mut scratch).abs() < f64::MIN_POSITIVE);
+        assert!(mad_scale(&[1.0, 2.0], f64::INFINITY, &mut scratch).abs() < f64::MIN_POSITIVE);
     }
 }

@@ -1,36 +1,39 @@
-//! The estimates for the next bet, from past blocks only. The *scale* is a robust standard
-//! deviation. The *order effect* is how much more the second trial of a block takes.
+//! The estimates for the next bet, from past blocks only.
+//!
+//! The *scale* is the standard deviation of the differences, after they were clipped at 1.5 MAD
+//! scales (Huber 1964). The *MAD scale* is 1.4826 times the median absolute deviation. The *order
+//! effect* is how much more the second trial of a block takes.
 
 use crate::adjustment::{Adjustment, Covariates};
 use crate::block::Block;
-use crate::order_statistics::{median, scale};
+use crate::order_statistics::{mad_scale, median};
 
 /// Number of blocks up to which each block updates the estimates.
-const MAX_BLOCKS_OF_EACH_UPDATE: usize = 256;
+const UPDATE_EVERY_BLOCK_UP_TO: usize = 256;
 /// Later, the estimates are updated when the number of blocks has grown by 1/64. So the time of all
 /// updates grows only linearly.
 const GROWTH_DIVISOR: usize = 64;
 
-/// Smallest number of blocks from which the spread around a median is estimated.
-pub(crate) const MIN_BLOCKS_FOR_SPREAD: usize = 3;
+/// Smallest number of blocks whose differences are clipped.
+pub(crate) const MIN_BLOCKS_FOR_CLIPPED_SCALE: usize = 3;
 /// Smallest number of blocks from which an order effect is estimated.
-const MIN_BLOCKS_FOR_SLOT: usize = 6;
-/// An order effect is removed if it exceeds 2.5 scales over √n.
-const SLOT_THRESHOLD_SCALES: f64 = 2.5;
-/// Deviations are clipped at 1.5 MAD scales (Huber 1964).
-const HUBER_LIMIT_SCALES: f64 = 1.5;
-/// Variance of a standard normal variable that is clipped at ±1.5. The variance of clipped
-/// deviations is divided by it.
-const HUBERISED_VARIANCE: f64 = 0.778_465_216_174_47;
+const MIN_BLOCKS_FOR_ORDER_EFFECT: usize = 6;
+/// The order effect counts as 0, within the noise, up to this number of scales over √n.
+const MIN_ORDER_EFFECT_SCALES: f64 = 2.5;
+/// Number of MAD scales at which deviations from the centre are clipped.
+const CLIP_MAD_SCALES: f64 = 1.5;
+/// Variance of a standard normal variable that is clipped at ±1.5. The variance of the clipped
+/// deviations is divided by this number.
+const CLIPPED_NORMAL_VARIANCE: f64 = 0.778_465_216_174_47;
 
 /// Estimates from past blocks. A `scale` of 0 means unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Estimates {
-    /// Robust standard deviation of the differences without the order effect.
+    /// Scale of the differences without the order effect.
     pub scale: f64,
-    /// How much more, in log units, the second trial of a block takes than the first.
-    pub slot: f64,
-    /// The covariate that explains a part of the differences, if any. `scale` and `slot` are
+    /// Order effect, in log units.
+    pub order_effect: f64,
+    /// The covariate that explains a part of the differences, if any. `scale` and `order_effect` are
     /// estimated from the differences without that part.
     pub adjustment: Option<Adjustment>,
 }
@@ -38,7 +41,7 @@ pub struct Estimates {
 impl Estimates {
     /// The part of a block's difference that neither the covariate nor the order effect explains.
     pub(crate) fn residual(&self, block: &Block) -> f64 {
-        block.difference - self.explained_part(block) - block.order.sign() * self.slot
+        block.difference - self.explained_part(block) - block.order.sign() * self.order_effect
     }
 
     /// The part of a block's difference that the covariate explains; 0 without one.
@@ -67,7 +70,7 @@ impl Past {
     /// The estimates for a bet on the next block.
     pub fn estimates(&mut self) -> Estimates {
         let count = self.differences.len();
-        let is_due = if count <= MAX_BLOCKS_OF_EACH_UPDATE {
+        let is_due = if count <= UPDATE_EVERY_BLOCK_UP_TO {
             count != self.estimated_at
         } else {
             count >= self.estimated_at + self.estimated_at / GROWTH_DIVISOR
@@ -111,18 +114,18 @@ impl Past {
                 *difference -= adjustment.explained_part(row);
             }
         }
-        let scale_and_slot = if self.adjusted.len() >= MIN_BLOCKS_FOR_SLOT {
-            self.scale_and_slot()
+        let scale_and_order_effect = if self.adjusted.len() >= MIN_BLOCKS_FOR_ORDER_EFFECT {
+            self.scale_and_order_effect()
         } else {
             None
         };
-        let (scale, slot) = scale_and_slot.unwrap_or_else(|| {
-            let scale = robust_scale(&self.adjusted, &mut self.scratch);
+        let (scale, order_effect) = scale_and_order_effect.unwrap_or_else(|| {
+            let scale = scale_of(&self.adjusted, &mut self.scratch);
             (scale, 0.0)
         });
         Estimates {
             scale,
-            slot,
+            order_effect,
             adjustment,
         }
     }
@@ -131,19 +134,19 @@ impl Past {
     ///
     /// The order effect is half the difference between the medians of the two orders
     /// (docs/decisions/statistics.md).
-    fn scale_and_slot(&mut self) -> Option<(f64, f64)> {
+    fn scale_and_order_effect(&mut self) -> Option<(f64, f64)> {
         let candidate_second = self.median_of(1.0)?;
         let candidate_first = self.median_of(-1.0)?;
-        let slot = Some(0.5 * (candidate_second - candidate_first));
-        let slot = slot.filter(|slot| slot.is_finite())?;
+        let order_effect = Some(0.5 * (candidate_second - candidate_first));
+        let order_effect = order_effect.filter(|order_effect| order_effect.is_finite())?;
         self.residuals.clear();
         let paired = self.adjusted.iter().zip(&self.signs);
         self.residuals
-            .extend(paired.map(|(difference, sign)| difference - sign * slot));
+            .extend(paired.map(|(difference, sign)| difference - sign * order_effect));
         let middle = 0.5 * (candidate_second + candidate_first);
-        let scale = spread(&self.residuals, middle, &mut self.scratch);
-        let threshold = SLOT_THRESHOLD_SCALES * scale / (self.differences.len() as f64).sqrt();
-        (slot.abs() > threshold).then_some((scale, slot))
+        let scale = clipped_scale(&self.residuals, middle, &mut self.scratch);
+        let threshold = MIN_ORDER_EFFECT_SCALES * scale / (self.differences.len() as f64).sqrt();
+        (order_effect.abs() > threshold).then_some((scale, order_effect))
     }
 
     /// The median of the differences of one order, by its sign.
@@ -161,34 +164,33 @@ impl Past {
 
 /// The scale of differences; 0 if unknown.
 ///
-/// With one or two blocks it is the root mean square. With n blocks it is `spread` around the
-/// median.
-pub fn robust_scale(differences: &[f64], scratch: &mut Vec<f64>) -> f64 {
-    if differences.len() < MIN_BLOCKS_FOR_SPREAD {
+/// With one or two blocks, the scale is the root mean square, without clipping.
+pub fn scale_of(differences: &[f64], scratch: &mut Vec<f64>) -> f64 {
+    if differences.len() < MIN_BLOCKS_FOR_CLIPPED_SCALE {
         return root_mean_square(differences);
     }
     scratch.clear();
     scratch.extend_from_slice(differences);
     let middle = median(scratch).filter(|middle| middle.is_finite());
-    middle.map_or(0.0, |middle| spread(differences, middle, scratch))
+    middle.map_or(0.0, |middle| clipped_scale(differences, middle, scratch))
 }
 
-/// The standard deviation of clipped differences, times 1 + 1/n because few blocks are uncertain.
-fn spread(differences: &[f64], centre: f64, scratch: &mut Vec<f64>) -> f64 {
-    let deviation = scale(differences, centre, scratch);
-    if deviation == 0.0 {
-        return deviation;
+/// The scale of n differences, times 1 + 1/n: estimates from few blocks are uncertain.
+fn clipped_scale(differences: &[f64], centre: f64, scratch: &mut Vec<f64>) -> f64 {
+    let unclipped_scale = mad_scale(differences, centre, scratch);
+    if unclipped_scale == 0.0 {
+        return unclipped_scale;
     }
-    let limit = HUBER_LIMIT_SCALES * deviation;
+    let limit = CLIP_MAD_SCALES * unclipped_scale;
     let squares = differences
         .iter()
         .map(|difference| (difference - centre).abs().min(limit).powi(2));
     let count = differences.len() as f64;
-    let variance = squares.sum::<f64>() / (count * HUBERISED_VARIANCE);
+    let variance = squares.sum::<f64>() / (count * CLIPPED_NORMAL_VARIANCE);
     variance.sqrt() * (1.0 + count.recip())
 }
 
-/// The root mean square; 0 if there are no differences, or an infinite one.
+/// The root mean square; 0 without differences, or with an infinite difference.
 fn root_mean_square(differences: &[f64]) -> f64 {
     let squares: f64 = differences
         .iter()
@@ -215,17 +217,17 @@ mod tests {
     fn the_scale_does_not_contain_the_order_effect() {
         use Order::{BaselineFirst as A, CandidateFirst as B};
         let differences = [0.051, -0.049, 0.049, -0.051, 0.050, -0.050, 0.052, -0.048];
-        let estimates = past(&differences, &[A, B, A, B, A, B, A, B]).estimates();
-        assert!((estimates.slot - 0.05).abs() < 2e-3, "{estimates:?}");
-        assert!(estimates.scale < 3e-3, "{estimates:?}");
+        let found = past(&differences, &[A, B, A, B, A, B, A, B]).estimates();
+        assert!((found.order_effect - 0.05).abs() < 2e-3, "{found:?}");
+        assert!(found.scale < 3e-3, "{found:?}");
     }
 
     #[test]
     fn noise_is_not_taken_for_an_order_effect() {
         use Order::{BaselineFirst as A, CandidateFirst as B};
         let differences = [0.03, 0.01, -0.02, 0.02, -0.03, -0.01, 0.04, -0.04];
-        let estimates = past(&differences, &[A, B, A, B, A, B, A, B]).estimates();
-        assert!(estimates.slot.abs() < f64::MIN_POSITIVE, "{estimates:?}");
+        let found = past(&differences, &[A, B, A, B, A, B, A, B]).estimates();
+        assert!(found.order_effect.abs() < f64::MIN_POSITIVE, "{found:?}");
     }
 
     #[test]
@@ -239,7 +241,7 @@ mod tests {
         assert!((scale(&[0.3, 0.4]) - (0.125_f64).sqrt()).abs() < 1e-12);
         assert!(scale(&[0.3, f64::INFINITY]).abs() < f64::MIN_POSITIVE);
         // Median 0.2, MAD scale 0.14826: the extreme counts as 0.22239.
-        let variance: f64 = (0.01 + 0.222_39_f64.powi(2)) / (3.0 * HUBERISED_VARIANCE);
+        let variance: f64 = (0.01 + 0.222_39_f64.powi(2)) / (3.0 * CLIPPED_NORMAL_VARIANCE);
         assert!((scale(&[0.1, 0.2, 9.0]) - variance.sqrt() * 4.0 / 3.0).abs() < 1e-12);
     }
 

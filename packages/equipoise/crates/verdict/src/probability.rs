@@ -18,9 +18,9 @@ pub struct SlowerCount {
     pub slower: usize,
     /// Blocks without a tie.
     pub decided: usize,
-    /// Lower end of the running interval; if that is empty, of the interval at the stop.
+    /// Lower end of the running interval or, if this interval is empty, of the interval at the stop.
     pub low: f64,
-    /// Upper end, as for `low`.
+    /// Upper end of the same interval.
     pub high: f64,
 }
 

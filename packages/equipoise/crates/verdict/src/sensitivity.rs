@@ -2,7 +2,7 @@
 
 use crate::bet::{Bet, Round};
 use crate::block::{Block, Order};
-use crate::past::{MIN_BLOCKS_FOR_SPREAD, Past};
+use crate::past::{MIN_BLOCKS_FOR_CLIPPED_SCALE, Past};
 use crate::wealth::Wealth;
 use equipoise_random::SplitMix64;
 
@@ -30,7 +30,7 @@ impl Sensitivity {
     /// effect. It draws a new coin for each block.
     #[must_use]
     pub fn smallest_effects(&self, noise: &[f64], max_effect: f64) -> Vec<f64> {
-        let mut random = SplitMix64::new(self.seed);
+        let mut random = SplitMix64::from_seed(self.seed);
         let mut effects: Vec<f64> = (0..self.campaigns)
             .map(|_| Campaign::draw(self, noise, &mut random).smallest_effect(self, max_effect))
             .collect();
@@ -54,7 +54,7 @@ impl Campaign {
         let (mut early_blocks, mut later_rounds) = (Vec::new(), Vec::new());
         for index in 0..sensitivity.blocks {
             let block = draw_block(noise, random);
-            if index < MIN_BLOCKS_FOR_SPREAD {
+            if index < MIN_BLOCKS_FOR_CLIPPED_SCALE {
                 early_blocks.push(block);
             } else {
                 later_rounds.push(round(&block, &mut past));
@@ -141,9 +141,9 @@ mod tests {
     fn a_campaign_detects_an_effect_exactly_if_its_interval_excludes_no_difference() {
         for seed in 1..=4 {
             let simulated = sensitivity(60);
-            let campaign = Campaign::draw(&simulated, &noise(), &mut SplitMix64::new(seed));
+            let campaign = Campaign::draw(&simulated, &noise(), &mut SplitMix64::from_seed(seed));
             for effect in [0.2, 0.5, 1.0] {
-                let mut random = SplitMix64::new(seed);
+                let mut random = SplitMix64::from_seed(seed);
                 let mut sequence = BettingSequence::default();
                 for _ in 0..simulated.blocks {
                     let mut block = draw_block(&noise(), &mut random);

@@ -4,7 +4,7 @@ use crate::adjustment::{AdjustmentSummary, MAX_COVARIATES, NO_READINGS};
 use crate::bet::{Bet, Round};
 use crate::block::{Block, InvalidBlock};
 use crate::centre::Centre;
-use crate::past::{Estimates, Past, robust_scale};
+use crate::past::{Estimates, Past, scale_of};
 use crate::rules::MIN_TOLERANCE;
 use crate::search::last_that_holds;
 use crate::wealth::{Wealth, ln_sum_exp};
@@ -188,7 +188,7 @@ impl BettingSequence {
             let paired = self.blocks.iter().zip(&self.adjustments.explained_parts);
             paired.filter(|(block, _)| block.difference.is_finite())
         };
-        let spread = |differences: Vec<f64>| robust_scale(&differences, &mut Vec::new());
+        let spread = |differences: Vec<f64>| scale_of(&differences, &mut Vec::new());
         let before = spread(finite_blocks().map(|(block, _)| block.difference).collect());
         let after = spread(
             finite_blocks()

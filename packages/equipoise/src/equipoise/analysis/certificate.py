@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from equipoise.analysis.comparisons import primary_comparisons
 from equipoise.campaign import conduct
-from equipoise.campaign.blocks import block_costs
+from equipoise.campaign.blocks import cost_table
 from equipoise.campaign.interim import DIFFERENCE_VERDICTS
 from equipoise.campaign.progress import ProgressListener
 from equipoise.campaign.washouts import analysed_blocks
@@ -149,7 +149,7 @@ def _verdict(record: RunRecord) -> str:
 
 def _differences(record: RunRecord) -> FloatArray:
     """Return the difference of the log wall times in each block, shape (blocks,)."""
-    log_times = np.log(block_costs(record.plan, analysed_blocks(record), "wall_s").costs)
+    log_times = np.log(cost_table(record.plan, analysed_blocks(record), "wall_s").costs)
     return np.asarray(log_times[:, 1] - log_times[:, 0])
 
 

@@ -23,7 +23,7 @@ from equipoise.analysis.wording import (
     verdict_sentence,
     waiting_sentence,
 )
-from equipoise.campaign.blocks import CONTROLLED_CONDITION, BlockCosts, block_costs, resolution_of
+from equipoise.campaign.blocks import CONTROLLED_CONDITION, CostTable, cost_table, resolution_of
 from equipoise.design.coin import layout_of_block
 from equipoise.measure.environment.covariates import RUN_DELAY
 from equipoise.model.errors import UnusableInput
@@ -63,7 +63,7 @@ class ContrastCosts(Struct, frozen=True):
 
     metric: str
     contrast: Contrast
-    all_conditions: BlockCosts
+    all_conditions: CostTable
     """Costs of all conditions of the plan."""
     paired_blocks: PairedBlocks
     """Costs of the candidate and its baseline in the blocks in which both ran."""
@@ -141,7 +141,7 @@ def control_comparison(plan: Plan, blocks: Blocks) -> Comparison | None:
 
 def costs_of_contrasts(plan: Plan, blocks: Blocks, metric: str) -> list[ContrastCosts]:
     """Return the costs of each contrast; raise `UnusableInput` if a trial lacks the metric."""
-    all_costs = block_costs(plan, blocks, metric)
+    all_costs = cost_table(plan, blocks, metric)
     resolution = resolution_of(blocks, metric)
     return [
         costs_of_contrast(plan, metric, all_costs, contrast, resolution)
@@ -150,7 +150,7 @@ def costs_of_contrasts(plan: Plan, blocks: Blocks, metric: str) -> list[Contrast
 
 
 def costs_of_contrast(
-    plan: Plan, metric: str, all_costs: BlockCosts, contrast: Contrast, resolution: Resolution
+    plan: Plan, metric: str, all_costs: CostTable, contrast: Contrast, resolution: Resolution
 ) -> ContrastCosts:
     """Return the costs of a contrast on a metric, including the costs of a control."""
     paired_blocks = all_costs.paired_blocks(
@@ -212,7 +212,7 @@ def _compare_across_layouts(
         layouts += [layout_of_block(plan, "measured", number) for number in numbers]
     min_effect, alpha, count = plan.judgement.min_effect, plan.judgement.alpha, len(plan.layouts)
     verdicts = judge_across_layouts(
-        paired_blocks, layouts_of_blocks, count=count, min_effect=min_effect, alpha=alpha
+        paired_blocks, layouts_of_blocks, layout_count=count, min_effect=min_effect, alpha=alpha
     )
     return tuple(
         _with_verdict_in_drawn_layouts(

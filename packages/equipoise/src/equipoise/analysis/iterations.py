@@ -222,10 +222,10 @@ def _trial_iterations(classified_trial: ClassifiedTrial, shape: TrialShape) -> T
         kind=shape.kind,
         stretches=tuple(
             Stretch(stretch.begin, stretch.end, as_value(stretch.level))
-            for stretch in shape.segments.segments
+            for stretch in shape.segmentation.segments
         ),
         steady_from=shape.steady_from,
-        steady_mean=None if shape.steady is None else as_value(shape.steady),
+        steady_mean=None if shape.steady_mean is None else as_value(shape.steady_mean),
     )
 
 

@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.analysis.comparisons import primary_comparisons
-from equipoise.campaign.blocks import as_cost, block_costs, cost_function
+from equipoise.campaign.blocks import as_cost, cost_function, cost_table
 from equipoise.campaign.washouts import analysed_blocks
 from equipoise.design.chance import ALL_SOURCES, HELD_FACTOR, WHAT_VARIES_STUDY
 from equipoise.model.errors import UnusableInput
@@ -219,7 +219,7 @@ def _split_by_level(
             list(units_by_level.values())[:-1],
             list(units_by_level),
             seed=plan.seed,
-            level=plan.judgement.alpha,
+            alpha=plan.judgement.alpha,
         )
     except UnusableInput as error:
         return replace(unknown, unknown_because=error.what)
@@ -298,7 +298,7 @@ def sources_of_spread(
     """
     if plan.study != WHAT_VARIES_STUDY or not blocks:
         return ()
-    costs = block_costs(plan, blocks, plan.judgement.primary_metric)
+    costs = cost_table(plan, blocks, plan.judgement.primary_metric)
     changes: dict[str, SpreadChange] = {}
     for index, condition in enumerate(plan.conditions[1:], start=1):
         has_both = costs.has_both(Contrast(0, index))
@@ -330,7 +330,7 @@ def _spread_explanation(
         kind=CHANCE_KIND,
         evidence={
             "spread": change.varying_spread,
-            "spread_held": change.fixed_spread,
+            "spread_held": change.held_spread,
             "p_value": change.p_value if adjusted_p is None else adjusted_p,
             "blocks": change.blocks,
         },
@@ -342,7 +342,7 @@ def _spread_explanation(
 
 
 def _spread_sentence(name: str, change: SpreadChange, status: Status) -> str:
-    held_spread = describe_spread(change.fixed_spread)
+    held_spread = describe_spread(change.held_spread)
     spreads = f"{held_spread} instead of {describe_spread(change.varying_spread)}"
     match status:
         case "remainder":

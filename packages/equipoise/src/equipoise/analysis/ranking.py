@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from equipoise.analysis.comparisons import Blocks, costs_of_contrast
 from equipoise.analysis.wording import ranking_sentence
-from equipoise.campaign.blocks import block_costs, resolution_of
+from equipoise.campaign.blocks import cost_table, resolution_of
 from equipoise.model.plan import Contrast, Plan
 from equipoise.model.result import Comparison, RankedCondition, RankedPair, Ranking, Verdict
 from equipoise.stats.ranking import Pair, RankedGroup, contenders_of, judge_candidates, ranked_group
@@ -52,7 +52,7 @@ def rankings(plan: Plan, blocks: Blocks, comparisons: Sequence[Comparison]) -> t
 def ranked_groups(plan: Plan, blocks: Blocks) -> list[RankedGroup]:
     """Return the ranked groups, each with the blocks of all pairs of its members."""
     metric = plan.judgement.primary_metric
-    costs = block_costs(plan, blocks, metric)
+    costs = cost_table(plan, blocks, metric)
     resolution = resolution_of(blocks, metric)
     # Comparisons between candidates do not use the control, a second run of the baseline.
     plan_without_control = replace(plan, control=None)

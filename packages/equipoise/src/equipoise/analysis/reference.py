@@ -40,11 +40,11 @@ from equipoise.stats.layouts import FIRST_ANALYSIS_BLOCKS
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.sessions import (
     MIN_PROCESSES,
-    Changes,
     RowChange,
+    SessionChanges,
     SessionRow,
     changes_between,
-    difference_between_sessions,
+    estimate_sd_between_sessions,
 )
 from equipoise.stats.two_samples import common_ratio, pool
 from equipoise.stats.verdict import earliest_block, typical_ratio
@@ -93,8 +93,10 @@ def compare_with_reference(
         [rows[name].session for name in common_names] for rows in (reference_rows, result_rows)
     )
     differences = document_differences(reference, result)
-    drift = 0.0 if differences else difference_between_sessions(*sessions)
-    changes = changes_between(*sessions, min_effect=min_effect, alpha=alpha, between_sd=drift)
+    drift = 0.0 if differences else estimate_sd_between_sessions(*sessions)
+    changes = changes_between(
+        *sessions, min_effect=min_effect, alpha=alpha, sd_between_sessions=drift
+    )
     row_changes = dict(zip(common_names, changes.rows, strict=True))
     sides = {"there": (reference, reference_rows), "here": (result, result_rows)}
     names = dict.fromkeys(
@@ -211,7 +213,7 @@ def _reference_row(
         metric=known_rows[0].metric if known_rows else metrics[0],
         reference_median=None if reference_row is None else reference_row.median,
         median=None if result_row is None else result_row.median,
-        ratio=None if change is None else math.exp(change.difference),
+        ratio=None if change is None else math.exp(change.log_ratio),
         ratio_ci=(None, None) if change is None else _ratio_interval(change.low, change.high),
         p_value=None if change is None or unknown_because else change.p_value,
         changed=None if change is None or unknown_because else change.changed,
@@ -238,7 +240,7 @@ def _ratio_interval(log_low: float, log_high: float) -> Interval:
     return (math.exp(log_low), math.exp(log_high))
 
 
-def _scope(changes: Changes, drift: float, *, same_environment: bool) -> str:
+def _scope(changes: SessionChanges, drift: float, *, same_environment: bool) -> str:
     """Return sentences on the scope of the ratios and on their intervals."""
     variance_factor = max(changes.later.variance_factor, changes.earlier.variance_factor)
     common_percent = 100.0 * math.expm1(

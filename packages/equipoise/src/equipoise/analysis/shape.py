@@ -78,14 +78,16 @@ def observed_covariates(trials: Sequence[Trial]) -> list[Covariate]:
 def _recorded_covariates(trials: Sequence[Trial]) -> Iterator[Covariate]:
     for name in dict.fromkeys(name for trial in trials for name in trial.covariates):
         column = _column([trial.covariates.get(name) for trial in trials])
-        yield Covariate(name, column, is_categorical=name in CATEGORICAL_COVARIATES, is_drawn=False)
+        yield Covariate(
+            name, column, is_categorical=name in CATEGORICAL_COVARIATES, is_independent=False
+        )
 
 
 def _drawn_covariates(
     plan: Plan, trials: Sequence[Trial], draws: Mapping[int, Draw]
 ) -> Iterator[Covariate]:
     positions = _column([trial.position for trial in trials])
-    yield Covariate(POSITION, positions, is_categorical=True, is_drawn=True)
+    yield Covariate(POSITION, positions, is_categorical=True, is_independent=True)
     yield _time_covariate(trials)
     draws_of_trials = [draws.get(trial.block) for trial in trials]
     layout_numbers = [None if draw is None else draw.layout for draw in draws_of_trials]
@@ -93,10 +95,12 @@ def _drawn_covariates(
     layout_count = len(set(layout_numbers)) if plan.layouts else None
 
     def covariate(name: str, values: Sequence[float | None], *, is_categorical: bool) -> Covariate:
-        return Covariate(name, _column(values), is_categorical, is_drawn=True, units=layout_count)
+        return Covariate(
+            name, _column(values), is_categorical, is_independent=True, draw_count=layout_count
+        )
 
     if plan.layouts:
-        yield Covariate(LAYOUT, _column(layout_numbers), is_categorical=True, is_drawn=True)
+        yield Covariate(LAYOUT, _column(layout_numbers), is_categorical=True, is_independent=True)
     padding_bytes = [None if draw is None else draw.padding_bytes for draw in draws_of_trials]
     yield covariate(ENVIRONMENT_BYTES, padding_bytes, is_categorical=False)
     if plan.layouts:
@@ -110,7 +114,7 @@ def _drawn_covariates(
 def _time_covariate(trials: Sequence[Trial]) -> Covariate:
     """Return the order of the trials as a covariate; like drawn values, it is known exactly."""
     return Covariate(
-        TIME, np.arange(len(trials), dtype=np.float64), is_categorical=False, is_drawn=True
+        TIME, np.arange(len(trials), dtype=np.float64), is_categorical=False, is_independent=True
     )
 
 

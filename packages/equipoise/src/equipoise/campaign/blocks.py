@@ -36,10 +36,8 @@ CONTROLLED_CONDITION = 0
 """Index of the condition that a control runs a second time."""
 TIMED_OUT = math.inf
 """Cost of a trial that timed out, or that this host cannot run (rule 1)."""
-
 MEASURED_METRICS = frozenset(Accounting.__struct_fields__) - {"counters", "unknown"} | {"cpu_s"}
 """Metrics that Equipoise itself measures in every trial."""
-
 QUANTA = {
     "wall_s": 1e-9,
     "user_s": 0.004,
@@ -51,11 +49,11 @@ QUANTA = {
     "voluntary_switches": 1.0,
     "involuntary_switches": 1.0,
 }
-"""Resolution of each metric, in its unit.
+"""Quantum (smallest step) of each metric, in its unit.
 
 The launcher's clock counts nanoseconds. The kernel counts memory in pages of 4096 bytes. It splits
 CPU time into user and system time by ticks of 4 ms (``cputime_adjust`` in the kernel's sources). It
-rounds both times down to a microsecond, so the resolution of their sum is 2 µs.
+rounds both times down to a microsecond, so the quantum of their sum is 2 µs.
 """
 
 
@@ -114,8 +112,8 @@ def left_out_because(
 ) -> str | None:
     """Return the reason why a trial is not analysed; ``None`` if it is analysed.
 
-    ``complete`` has all complete blocks, and ``decisive`` the trials that decide the verdicts; by
-    default these are the same.
+    ``complete`` has all complete blocks. ``decisive`` has the trials that decide the verdicts; by
+    default, these are all trials of the complete blocks.
     """
     if trial.phase == "warmup":
         return WARMUP_RUN
@@ -215,7 +213,7 @@ def resolution_of(blocks: Mapping[int, tuple[Trial, ...]], metric: str) -> Resol
 
 
 class CostsOfBlock(Struct, frozen=True):
-    """Costs, positions and covariates of one block on one metric, by index of the condition."""
+    """Costs, positions and covariates of a single block, by index of the condition."""
 
     costs: dict[int, float]
     positions: dict[int, int]
@@ -288,8 +286,8 @@ def add_block(
         )
 
 
-class BlockCosts(Struct, frozen=True):
-    """Positions and costs of up to k conditions in n complete blocks."""
+class CostTable(Struct, frozen=True):
+    """Positions and costs of up to k conditions in all n complete blocks of a campaign."""
 
     numbers: NDArray[np.int64]
     """Numbers of the blocks, shape (n,)."""
@@ -359,7 +357,7 @@ class BlockCosts(Struct, frozen=True):
         return np.concatenate([[False], np.diff(self.numbers) == 1])
 
 
-def block_costs(plan: Plan, blocks: Mapping[int, tuple[Trial, ...]], metric: str) -> BlockCosts:
+def cost_table(plan: Plan, blocks: Mapping[int, tuple[Trial, ...]], metric: str) -> CostTable:
     """Return the cost of every trial of the complete blocks on one metric.
 
     Raise `UnusableInput` if a trial lacks the metric.
@@ -373,7 +371,7 @@ def block_costs(plan: Plan, blocks: Mapping[int, tuple[Trial, ...]], metric: str
 
 def arrange_costs(
     plan: Plan, blocks: Mapping[int, tuple[Trial, ...]], trial_costs: NDArray[np.float64]
-) -> BlockCosts:
+) -> CostTable:
     """Arrange the costs of the t trials of all ``blocks``, shape (t,), by block and condition."""
     trials = list(itertools.chain.from_iterable(blocks.values()))
     block_sizes = np.fromiter(map(len, blocks.values()), np.int64, len(blocks))
@@ -388,7 +386,7 @@ def arrange_costs(
     if plan.adjust_by:
         covariates[rows, columns] = [covariates_before(trial, plan.adjust_by) for trial in trials]
     end_conditions = [(block[0].condition, block[-1].condition) for block in blocks.values()]
-    return BlockCosts(
+    return CostTable(
         numbers=np.array(list(blocks), dtype=np.int64),
         positions=positions,
         costs=costs,

@@ -1,8 +1,4 @@
-"""Starts, resumes and ends a campaign, and records it in the ledger.
-
-A campaign consists of segments: stretches without an interruption. After each block, a judge
-decides what runs next and when to stop.
-"""
+"""Starts, resumes and ends a campaign, and records the campaign in the ledger."""
 
 from __future__ import annotations
 
@@ -122,9 +118,9 @@ def start(
     *,
     warnings: Sequence[CampaignWarning] = (),
     identity: bytes | None = None,
-    judge_of: JudgeFactory = judge_for,
+    judge_factory: JudgeFactory = judge_for,
     runner_factory: RunnerFactory = native_runner,
-    segment_of: SegmentFactory = SegmentInProgress,
+    segment_factory: SegmentFactory = SegmentInProgress,
     clock: Callable[[], float] = time.monotonic,
     now: Callable[[], float] = time.time,
 ) -> str:
@@ -139,8 +135,8 @@ def start(
     with run_lock(run_id, ledger):
         for warning in warnings:
             ledger.record_warning(run_id, warning)
-        judge = judge_of(plan, plan.stopping)
-        segment = segment_of(run_id, plan, plan.stopping, ledger, judge, listener, clock)
+        judge = judge_factory(plan, plan.stopping)
+        segment = segment_factory(run_id, plan, plan.stopping, ledger, judge, listener, clock)
         _conduct(segment, ledger, runner_factory, now)
     return run_id
 
@@ -151,9 +147,9 @@ def resume(
     ledger: Ledger,
     listener: ProgressListener,
     *,
-    judge_of: JudgeFactory = judge_for,
+    judge_factory: JudgeFactory = judge_for,
     runner_factory: RunnerFactory = native_runner,
-    segment_of: SegmentFactory = SegmentInProgress,
+    segment_factory: SegmentFactory = SegmentInProgress,
     clock: Callable[[], float] = time.monotonic,
     now: Callable[[], float] = time.time,
 ) -> str:
@@ -173,7 +169,7 @@ def resume(
         plan = record.plan
         plan.rules.check_resumable(run_id)
         stopping = limits.stopping(plan.stopping)
-        judge = judge_of(plan, stopping)
+        judge = judge_factory(plan, stopping)
         judge.recall(record)
         for trial in record.trials:
             # A resumed campaign would drop the block in which a condition failed (rule 1).
@@ -195,7 +191,7 @@ def resume(
                 hint=f"set a higher limit: `equipoise resume {run_id} --blocks {2 * len(blocks)}`",
             )
         segment_number = ledger.begin_segment(run_id, _environment(plan, ledger), now())
-        segment = segment_of(
+        segment = segment_factory(
             run_id,
             plan,
             stopping,
@@ -214,10 +210,7 @@ def resume(
 
 
 def _environment(plan: Plan, ledger: Ledger) -> dict[str, Any]:
-    """Return the facts of the host, its certificate, and the libraries of each condition.
-
-    Raise `UnusableInput` if a condition has no effect.
-    """
+    """Return the facts of the host, its certificate, and the libraries of each condition."""
     environment = own_environment()
     initial_plan = plan.rules.with_initial_conditions(plan)
     mapped = mapped_by_condition(initial_plan, environment)

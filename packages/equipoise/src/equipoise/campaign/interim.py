@@ -81,11 +81,8 @@ class InterimVerdict(Struct, frozen=True):
 
 
 ANALYSE_EVERY_BLOCK = 256
-"""Number of blocks up to which an analysis follows each block.
-
-The time of an analysis grows with the number of blocks. So with thousands of short trials, an
-analysis after each block would use up the budget.
-"""
+"""Number of blocks up to which an analysis follows each block. With thousands of blocks, an
+analysis after each block would use up the budget, because its time grows with their number."""
 GROWTH_DIVISOR = 64
 """From `ANALYSE_EVERY_BLOCK` on, each analysis has 1/64 more blocks than the previous analysis."""
 SIZE_SECONDS_FACTOR = 5.0
@@ -244,7 +241,7 @@ class InterimAnalysis(Judge):
             verdicts = judge_across_layouts(
                 self.paired_blocks,
                 [comparison.layouts for comparison in self._comparisons],
-                count=len(self.plan.layouts),
+                layout_count=len(self.plan.layouts),
                 min_effect=min_effect,
                 alpha=alpha,
             )
@@ -342,10 +339,7 @@ class InterimAnalysis(Judge):
         return max(earliest, required_blocks(self.plan, self._stopping))
 
     def blocks_to_verdict(self) -> tuple[int, ...]:
-        """Forecast how many more blocks would decide each open comparison.
-
-        Comparisons without a forecast are left out. With layouts, there is no forecast.
-        """
+        """Forecast how many more blocks would decide each open comparison, if this is possible."""
         judgement = self.plan.judgement
         min_effect, alpha = judgement.min_effect, judgement.alpha
         if self._is_about_layouts:
@@ -406,10 +400,7 @@ class DescribingAnalysis(Judge):
         return ()
 
     def stop_reason(self) -> Literal["precision", "tail"] | None:
-        """Return ``precision`` once the interval is narrow enough for ``--precision``.
-
-        With ``--tail`` alone, return ``tail`` once there are enough runs.
-        """
+        """Return ``precision`` or, without ``--precision``, ``tail``; ``None`` to continue."""
         stopping = self._stopping
         if stopping.precision is None and stopping.tail is None:
             return None

@@ -1,7 +1,4 @@
-"""Makes the plans of `compare` and `run` from their options.
-
-The command line and the Python interface both use this module, so both report the same errors.
-"""
+"""Makes the plans of `compare` and `run` from their options, for the command line and Python."""
 
 from __future__ import annotations
 
@@ -124,7 +121,7 @@ def compare_plan(options: CompareOptions) -> PlanAndWarnings:
     layouts, ranking = option("layouts"), option("ranking", True)
     conflicts = {
         f"examines one command, but {option('adjust')} compares two": options.adjust,
-        f"holds one part of a layout at a time, but {layouts} draws all parts": options.layouts,
+        f"tests one source of chance at a time, but {layouts} draws several": options.layouts,
         f"examines one command, but {ranking} ranks several": options.ranking,
     }
     for conflict, is_requested in conflicts.items():
@@ -151,8 +148,6 @@ def _hold_sources_of_chance(plan: Plan) -> PlanAndWarnings:
 
     A source of chance, such as the memory addresses, makes the runs of one command vary. To hold a
     source means to keep it constant. Warnings name the sources that this host cannot hold.
-
-    Raise `UnusableInput` if there is more than one command, a control, or too few blocks.
     """
     from equipoise.design import chance
     from equipoise.stats.spread import MIN_BLOCKS
@@ -198,7 +193,7 @@ def _file_order(plan: Plan, environment: Mapping[str, str]) -> ChanceSource | Ca
     condition = plan.conditions[0]
     library = native_programs() / chance.FILE_ORDER_LIBRARY
     if not library.is_file():
-        return chance.untried_warning(chance.FILE_ORDER, f"{library} is missing", "make build")
+        return chance.untested_warning(chance.FILE_ORDER, f"{library} is missing", "make build")
     variables = {**environment, **condition.environment}
     preloaded = f"{library} {variables.get(chance.PRELOAD_VARIABLE, '')}".strip()
     source = chance.ChanceSource(chance.FILE_ORDER, {chance.PRELOAD_VARIABLE: preloaded})
@@ -208,7 +203,7 @@ def _file_order(plan: Plan, environment: Mapping[str, str]) -> ChanceSource | Ca
     if os.path.realpath(library) in (mapped.libraries or {}).values():
         return source
     reason = mapped.unknown_because or "; ".join(mapped.problems)
-    return chance.untried_warning(
+    return chance.untested_warning(
         chance.FILE_ORDER,
         f"{chance.FILE_ORDER_LIBRARY} cannot be preloaded into {condition.command[0]}: {reason}",
         "use a program that is linked dynamically to this host's C library",
@@ -307,16 +302,14 @@ def ranking_warnings(
         return ()
     if ranking:
         raise UnusableInput(problem, hint=hint)
-    return (CampaignWarning("no_ranking", problem, hint),)
+    summary = f"{problem}; each is compared only with its baseline"
+    return (CampaignWarning("no_ranking", summary, hint),)
 
 
 def _with_blocks_for_verdicts(
     stopping: Stopping, user_limits: CampaignLimits, comparison_count: int, alpha: float | None
 ) -> Stopping:
-    """Return limits with enough blocks for a verdict on each comparison.
-
-    A limit of the user stays unchanged.
-    """
+    """Return limits with enough blocks for each verdict; a limit of the user stays unchanged."""
     block_count = decisive_block(Judgement().alpha if alpha is None else alpha, comparison_count)
     if user_limits.blocks is None and stopping.blocks is not None:
         stopping = replace(stopping, blocks=max(stopping.blocks, block_count))
@@ -359,11 +352,11 @@ def plan_with_layouts(
 
 _ALWAYS_RANDOM: tuple[Addresses, str, str] = (
     "on",
-    "this host cannot switch off random memory addresses (ASLR), so every layout has them",
-    "allow the system call personality(2), which containers often forbid",
+    "this host cannot switch off random memory addresses (ASLR), so no layout is without them",
+    "start the container with --security-opt seccomp=unconfined, which allows personality(2)",
 )
-"""Value of ``--aslr`` for a host that always draws addresses; the problem and the remedy of other
-values."""
+"""For a host that always draws addresses: the possible value of ``--aslr``; the problem and the
+remedy of the other values."""
 _NEVER_RANDOM: tuple[Addresses, str, str] = (
     "off",
     "random memory addresses (ASLR) are switched off on this host, so no layout has them",

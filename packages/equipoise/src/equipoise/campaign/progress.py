@@ -25,13 +25,13 @@ class ComparisonStatus(Struct, frozen=True):
     baseline: str = ""
     blocks: int = 0
     """Number of blocks in which both conditions ran."""
-    closes: str = ""
-    """Text that replaces the ratio of an intervention: the fraction of a gap that it closes."""
+    closed_fraction: str = ""
+    """Text that replaces the ratio of an intervention: the fraction of the gap that it closes."""
     metric: str = ""
     """Metric of the comparison; empty for an intervention."""
     more_is_better: bool = False
     """Whether more of the metric is better, so that a cost is the inverse of a value."""
-    search: str = ""
+    search_status: str = ""
     """Text that replaces the ratio of a search: ``12 of 64 commits are left``."""
 
 
@@ -46,15 +46,14 @@ class CampaignProgress(Struct, frozen=True):
 
 
 class ProgressListener:
-    """Receives the events of a campaign between trials; the methods of this class do nothing."""
+    """Receives the events of a campaign between trials; here, each method does nothing."""
 
     def segment_started(
         self, run_id: str, plan: Plan, earliest_block: int, blocks_before: int
     ) -> None:
-        """Receive the start of a segment.
+        """Receive the start of a segment; earlier segments have ``blocks_before`` complete blocks.
 
-        The first possible verdict is after ``earliest_block``. Earlier segments have
-        ``blocks_before`` complete blocks.
+        The first possible verdict is after ``earliest_block``.
         """
 
     def trial_ended(self, seconds: float, trial_count: int) -> None:

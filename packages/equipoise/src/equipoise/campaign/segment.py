@@ -85,18 +85,9 @@ class Judge(Protocol):
 class SegmentInProgress(Struct):
     """A segment that runs blocks until there is a reason to stop.
 
-    Parameters
-    ----------
-    stopping
-        Limits of the segment, which replace the limits of the plan.
-    clock
-        Function that returns monotonic seconds, to measure the budget.
-    spent_before_s
-        Seconds of the budget that earlier segments spent.
-    blocks_before
-        Number of complete blocks of earlier segments.
-    next_warmup, next_block
-        Numbers of the first warm-up block and of the first measured block.
+    ``stopping`` replaces the limits of the plan. ``clock`` returns monotonic seconds. Earlier
+    segments spent ``spent_before_s`` seconds of the budget and completed ``blocks_before`` blocks.
+    ``next_warmup`` and ``next_block`` are the numbers of the first blocks of this segment.
     """
 
     run_id: str

@@ -1,8 +1,8 @@
 """Checks, before the first trial, that the settings of each condition take effect.
 
 A setting may have no effect: for example, a library cannot be preloaded. This is an error, because
-the condition would equal the baseline. A core type is a type of CPU for which a BLAS library is
-tuned. A tunable is a setting of the C library.
+the condition would equal the baseline. A *core type* is a type of CPU for which a BLAS library is
+tuned. A *tunable* is a setting of the C library.
 """
 
 from __future__ import annotations
@@ -56,12 +56,16 @@ def check_effects(
     Raise `TookNoEffect` if a setting has no effect. Raise `UnusableInput` if the servers do not
     agree on the length of a trial.
     """
-    servers = [condition.server for condition in plan.conditions if condition.server is not None]
-    trial_lengths = sorted({server.trial for server in servers})
-    if len(trial_lengths) > 1:
+    name_by_length = {
+        condition.server.trial: condition.name
+        for condition in plan.conditions
+        if condition.server is not None
+    }
+    if len(name_by_length) > 1:
+        examples = [f'"{length}" for {name}' for length, name in sorted(name_by_length.items())]
         raise UnusableInput(
-            f"the servers have different lengths of a trial: {', '.join(trial_lengths)}",
-            hint=f'set trial = "{trial_lengths[0]}" for every server',
+            f"the servers have different lengths of a trial: {', '.join(examples)}",
+            hint=f'set trial = "{min(name_by_length)}" in the table of every server',
         )
     checked_keys: set[object] = set()
     for condition in plan.conditions:

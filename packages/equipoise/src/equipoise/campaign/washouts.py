@@ -1,7 +1,7 @@
-"""Washouts: extra runs that keep the effect of one trial on the next out of a comparison.
+"""Washouts: extra runs that keep carry-over out of a comparison.
 
-Carry-over is the effect of a trial on the next one. When a campaign could stop, each difference is
-fitted together with carry-over. If carry-over could explain a whole difference, its comparison
+Carry-over is the effect of a trial on the next trial. When a campaign could stop, each difference
+is fitted together with carry-over. If carry-over could explain a whole difference, its comparison
 restarts: from then on only blocks with washouts count for it (docs/methods/carry-over.md).
 
 In a block with washouts, the coin draws one condition. This condition runs before each counted

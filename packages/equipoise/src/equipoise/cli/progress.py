@@ -78,7 +78,9 @@ class ProgressLines(ProgressListener):
 
     def block_ended(self, progress: CampaignProgress) -> None:
         """Print the state of a search if it has changed and the last such line is old enough."""
-        search = "; ".join(status.search for status in progress.statuses if status.search)
+        search = "; ".join(
+            status.search_status for status in progress.statuses if status.search_status
+        )
         if search != self._printed_search and self._clock() - self._printed_at >= MIN_FORECAST_S:
             say(f"block {progress.blocks}: {search}")
             self._printed_search, self._printed_at = search, self._clock()

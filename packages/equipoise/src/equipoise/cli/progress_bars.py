@@ -185,9 +185,9 @@ def status_table(statuses: Sequence[ComparisonStatus], rows: int) -> Table:
 
 
 def _status_text(status: ComparisonStatus) -> str:
-    if status.search:
-        return status.search
-    is_open = None in status.ratio_ci and not status.closes
+    if status.search_status:
+        return status.search_status
+    is_open = None in status.ratio_ci and not status.closed_fraction
     _, interval = _estimate_and_interval(status)
     return f"{status.candidate}: {'interval still open' if is_open else interval}"
 
@@ -199,7 +199,7 @@ def _estimate_and_interval(status: ComparisonStatus) -> tuple[str, str]:
         # As in the result, show ratios of values, not of costs.
         ratio, interval = inverse_ratio(ratio), inverse_interval(interval)
     estimate, ends = estimate_and_interval(ratio, interval, unknown="", unlimited="open")
-    return estimate, f"closes {status.closes}" if status.closes else ends
+    return estimate, f"closes {status.closed_fraction}" if status.closed_fraction else ends
 
 
 def _verdict_word(status: ComparisonStatus) -> str:

@@ -1,6 +1,6 @@
 """Sources of chance, such as memory addresses, that make the times of one command vary.
 
-A source is held if its value is the same in all trials. Each condition holds different sources.
+To *hold* a source means to keep it constant in all trials. Each condition holds other sources.
 """
 
 from __future__ import annotations
@@ -73,19 +73,19 @@ def sources_on_host(
             sources.append(hash_seed)
         else:
             warnings.append(
-                untried_warning(hash_seed.name, f"{variable} is set", f"unset {variable}")
+                untested_warning(hash_seed.name, f"{variable} is set", f"unset {variable}")
             )
     if random_addresses:
         sources.append(ADDRESSES)
     else:
         hint = "switch random addresses on with sysctl kernel.randomize_va_space=2"
-        warnings.append(untried_warning(ADDRESSES.name, "this host keeps addresses fixed", hint))
+        warnings.append(untested_warning(ADDRESSES.name, "this host keeps addresses fixed", hint))
     if len(cpus) > 1:
         # The last CPU, because the first often handles interrupts.
         sources.append(ChanceSource("CPU", cpus=(cpus[-1],)))
     else:
         warnings.append(
-            untried_warning("CPU", "Equipoise may use only one CPU", "allow more with taskset")
+            untested_warning("CPU", "Equipoise may use only one CPU", "allow more with taskset")
         )
     return (*sources, ENVIRONMENT_SIZE), tuple(warnings)
 
@@ -102,8 +102,8 @@ def conditions_by_held_source(
     )
 
 
-def untried_warning(name: str, reason: str, hint: str) -> CampaignWarning:
-    """Return the warning that a source of chance is not tried."""
+def untested_warning(name: str, reason: str, hint: str) -> CampaignWarning:
+    """Return the warning that a source of chance is not tested."""
     return CampaignWarning(
-        "source_not_tried", f"{name} is not tried as a source of chance: {reason}", hint
+        "source_not_tried", f"{name} is not tested as a source of chance: {reason}", hint
     )

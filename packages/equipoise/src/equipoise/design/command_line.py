@@ -1,7 +1,4 @@
-"""The command line that repeats a run, from the arguments in its plan.
-
-A user can copy the line from a page or a screen into a shell.
-"""
+"""The command line that repeats a run, from the arguments in its plan, for a shell."""
 
 from __future__ import annotations
 

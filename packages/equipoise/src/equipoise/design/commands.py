@@ -54,6 +54,8 @@ class CompareOptions(Struct, frozen=True):
     prepare: tuple[str, ...] = ()
     conclude: tuple[str, ...] = ()
     cleanup: tuple[str, ...] = ()
+    """Hooks: ``setup`` before the first trial of a condition, ``prepare`` before each trial,
+    ``conclude`` after each trial, and ``cleanup`` after the last trial."""
     input: str | None = None
     """File for standard input; ``null`` or ``None`` for no input."""
     outputs: tuple[str, ...] = ()
@@ -503,8 +505,6 @@ def _argument_vector(
 _QUOTED_PART = re.compile(r"""\\.|'[^']*'|"(?:\\.|[^"\\])*\"""", re.DOTALL)
 _SHELL_OPERATOR = re.compile(r"\|\|?|&&?|\d*(>>?|<<?<?)&?\S*|&>>?\S*|\S*;")
 """Operator of a pipeline, a list of commands or a redirection."""
-
-
 _WORD = re.compile(rf"(?:{_QUOTED_PART.pattern}|[^\s\"'\\])+", re.DOTALL)
 _EXPANSION = re.compile(r"\$[A-Za-z_{(]|`|^~(/|$)")
 """A variable, the output of a command, or the home folder."""

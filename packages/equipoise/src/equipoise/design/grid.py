@@ -21,7 +21,6 @@ from equipoise.shared.spelling import option
 
 _NAME_IN_BRACES = re.compile(r"\{\{([A-Za-z_][\w-]*)\}\}|\{([A-Za-z_][\w-]*)\}")
 """A name in double braces, or in single braces."""
-
 HELPERS = Path(__file__).resolve().parents[1] / "helpers"
 """Folder of the programs with which a workload reports its own metrics."""
 PIPELINE_HINT = 'check its spelling; write a pipeline as ["sh", "-c", "…"]'

@@ -40,7 +40,7 @@ def with_layouts(plan: Plan, count: int, addresses: Addresses = "drawn") -> Plan
         if condition.server is not None:
             raise UnusableInput(
                 f"{condition.name} is a server: layouts are for programs that run for one trial",
-                hint=f"leave out {option('layouts')}; the size of the environment varies anyway",
+                hint=f"leave out {option('layouts')}",
             )
     min_blocks = MIN_BLOCKS_IN_EACH * count
     stopping = plan.stopping
@@ -66,7 +66,6 @@ def longer_path(path: str, extra_bytes: int) -> str:
 
 Linker = Literal["lld", "mold", "objects"]
 """Linker of layouts; ``objects`` is the default linker, with object files in a random order."""
-
 SOURCE_SUFFIXES = frozenset({".c", ".cc", ".cpp", ".cxx", ".m", ".s", ".S"})
 _SECTION_FLAGS = ("-ffunction-sections", "-fdata-sections")
 _OPTIONS_WITH_VALUE = frozenset(

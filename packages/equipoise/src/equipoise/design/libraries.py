@@ -38,7 +38,6 @@ PRELOADS = (
     ),
 )
 """Allocators that are preloaded; Equipoise's own library has no Debian package."""
-
 KEEP_FREED_MEMORY = {
     "glibc.malloc.mmap_max": "0",
     "glibc.malloc.trim_threshold": str(2**63 - 1),
@@ -77,13 +76,10 @@ ALLOCATORS = (
 )
 """Allocators that can be levels of a study."""
 
-
 LIBRARY_FOLDERS = Path(f"/usr/lib/{platform.machine()}-linux-gnu")
 """Folder in which Debian has a folder for each BLAS library."""
 SONAME = "libblas.so.3"
 """File name that all BLAS libraries have."""
-
-
 _AVX2 = ("avx2", "fma")
 _AVX512 = (*_AVX2, "avx512f", "avx512cd", "avx512bw", "avx512dq", "avx512vl")
 
@@ -150,7 +146,6 @@ BLAS_LIBRARIES = (
     ),
 )
 """BLAS libraries that can be levels of a study."""
-
 BLAS = tuple(
     Level(
         library.name,
@@ -161,7 +156,6 @@ BLAS = tuple(
     for library in BLAS_LIBRARIES
 )
 """Levels in which BLAS libraries choose the type of processor themselves."""
-
 TUNED_BLAS = tuple(
     Level(
         f"{library.name}_{name}",
@@ -198,7 +192,6 @@ KINDS: Mapping[str, FactorKind] = {
     "blas": FactorKind(BLAS, TUNED_BLAS),
 }
 """Kinds of factors by name; a study chooses one with ``kind = "allocator"``."""
-
 PACKAGES: Mapping[str, str] = {
     library: level.package
     for kind in KINDS.values()

@@ -1,7 +1,4 @@
-"""The limits of a campaign as numbers: their ranges, defaults and errors.
-
-The command line and the Python interface both use this module, so both report the same errors.
-"""
+"""The limits of a campaign as numbers: their ranges, defaults and errors."""
 
 from __future__ import annotations
 

@@ -158,8 +158,8 @@ def _normalised_y(title: str, ends: Sequence[float]) -> alt.Y:
 def _nearest_simple_law(law: ScalingLaw) -> tuple[float, int]:
     """Return the simple law nearest to a fitted law: the exponents of size and of log(size).
 
-    If some simple laws fit the measured sizes (``law.simple``), only these laws are possible.
+    If some simple laws fit the measured sizes (``law.simple_laws``), only these laws are possible.
     """
     exponents = {exponent.log_power: exponent.exponent for exponent in law.exponents}
-    candidates = law.simple or tuple((exponent, 0) for exponent in SIMPLE_EXPONENTS)
+    candidates = law.simple_laws or tuple((exponent, 0) for exponent in SIMPLE_EXPONENTS)
     return min(candidates, key=lambda candidate: abs(candidate[0] - exponents[candidate[1]]))

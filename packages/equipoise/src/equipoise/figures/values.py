@@ -159,7 +159,7 @@ def exponent_text(exponent: Exponent) -> str:
 def _simple_laws(law: ScalingLaw) -> str:
     if not law.has_intervals:
         return "too few blocks to exclude a law"
-    fitting_laws = ", ".join(describe_law(*powers) for powers in law.simple)
+    fitting_laws = ", ".join(describe_law(*powers) for powers in law.simple_laws)
     return f"simple laws that fit every size: {fitting_laws or 'none'}"
 
 

@@ -3,7 +3,7 @@
 Verdicts, in reading order:
 
 - ``sequence``: blocks of a candidate and the baseline, and the bets on them.
-- ``resolution``: the step of a metric, and the differences that it makes ties.
+- ``resolution``: the smallest step of a metric, and the differences that count as ties.
 - ``verdict``: verdicts on comparisons, forecasts, and the smallest effect that a campaign detects.
 - ``slow_runs``: whether slow runs forbid ``equivalent``.
 - ``constancy``: whether one ratio describes a comparison.
@@ -15,12 +15,12 @@ Verdicts, in reading order:
 Description of a campaign:
 
 - ``describe``: one condition's costs; the ratio of means.
-- ``shift``: the ratio of each quantile (the shift function); whether the minimum misleads.
+- ``shift``: the shift function, which is the ratio of each quantile; whether the minimum misleads.
 - ``modes``: several distinct times of one program.
-- ``associations``: covariates (CPU, time) that are associated with a mode, or with a cost.
+- ``associations``: covariates, such as the CPU, that are associated with a mode or with a cost.
 - ``levels``: the variance by level, and where more measuring helps most.
 - ``changes``: change-points of a series, and suspicions in a series over commits.
-- ``warm_up``: whether the iterations of each trial are flat, warm up or slow down.
+- ``warm_up``: whether the iterations of a trial are flat, warm up or slow down.
 - ``scaling``: costs as a power of the size.
 - ``spread``: whether times spread less if a source of chance is held.
 

@@ -1,10 +1,10 @@
-"""Find covariates (CPU, position, time) that are associated with a mode or with an amount.
+"""Find covariates, such as the CPU, that are associated with a mode or with an amount.
 
 A mode is one of several distinct times of a program; each trial belongs to one mode. An amount is a
-number of each trial, such as its cost. Each mode is correlated with each value of a categorical
-covariate, such as the CPU. It is also correlated with the ranks of each numeric covariate.
+number of each trial, such as its cost. Modes and amounts are correlated with each value of a
+categorical covariate, such as the CPU, and with the ranks of each numeric covariate.
 
-If modes and covariate change slowly, their correlation has a larger variance than 1/n. The
+If the mode and a covariate change slowly, their correlation has a larger variance than 1/n. The
 correlations at all circular shifts of the series estimate this variance (Bartlett 1946). Holm's
 (1979) method adjusts the p-values for the number of tests.
 """
@@ -41,9 +41,9 @@ class Covariate(Struct, frozen=True):
     """Shape (n,), in the order in which the trials ran; NaN where unknown."""
     is_categorical: bool
     """Whether a value is the number of a category, such as a CPU, and not a quantity."""
-    is_drawn: bool
-    """Whether the trials count as independent: a coin drew the values, or they are the time."""
-    units: int | None = None
+    is_independent: bool
+    """Whether the values count as independent: a coin drew them, or they are the time."""
+    draw_count: int | None = None
     """Number of values that the coin drew; ``None`` if it drew a value for each trial."""
 
 
@@ -126,18 +126,15 @@ def mode_associations(
 def _correlate(
     tested_column: FloatArray, covariates: Sequence[Covariate], min_members: int
 ) -> Iterator[tuple[str, float | None, float, float]]:
-    """Yield the results of each column of each covariate.
-
-    A result is the covariate's name, the category, the correlation with ``tested_column``, and the
-    number of independent trials.
-    """
+    """Yield name, category, correlation and number of independent trials of each column."""
     for covariate in covariates:
         for value, covariate_column in _usable_columns(covariate, min_members):
             spectrum = np.fft.rfft(tested_column) * np.conj(np.fft.rfft(covariate_column))
             correlations = np.fft.irfft(spectrum, n=len(tested_column))
-            draws = float(covariate.units or len(tested_column))
-            independent_trials = draws if covariate.is_drawn else _effective_trials(correlations)
-            yield covariate.name, value, float(correlations[0]), independent_trials
+            trials = float(covariate.draw_count or len(tested_column))
+            if not covariate.is_independent:
+                trials = _independent_trials(correlations)
+            yield covariate.name, value, float(correlations[0]), trials
 
 
 def _usable_columns(
@@ -175,7 +172,7 @@ def _standardise(column: FloatArray, min_members: int) -> FloatArray | None:
     return None if norm == 0.0 else centred / norm
 
 
-def _effective_trials(correlations: FloatArray) -> float:
+def _independent_trials(correlations: FloatArray) -> float:
     """Return how many independent trials would give correlations that vary as much.
 
     ``correlations`` has the correlation at each circular shift. The first, at shift 0, is the
@@ -186,15 +183,12 @@ def _effective_trials(correlations: FloatArray) -> float:
 
 
 def _t_test_p_value(correlation: float, trials: float) -> float:
-    """Return the two-sided p-value by Student's t.
-
-    For under 20 trials, Fisher's transformation gives too small p-values.
-    """
-    freedom = math.floor(trials) - 2
-    if freedom < 1:
+    """Return the two-sided p-value by Student's t, which also holds for under 20 trials."""
+    degrees = math.floor(trials) - 2
+    if degrees < 1:
         return 1.0
     strength = min(abs(correlation), 1.0 - 1e-12)
-    return student_p_value(strength * math.sqrt(freedom / (1.0 - strength**2)), freedom)
+    return student_p_value(strength * math.sqrt(degrees / (1.0 - strength**2)), degrees)
 
 
 def _fisher_p_value(correlation: float, trials: float) -> float:

@@ -1,14 +1,15 @@
 """Carry-over: the effect on a trial of the condition before it (docs/methods/carry-over.md).
 
 The first trial of a block runs after its predecessor, the last trial of the block before. Two
-independent coins draw the conditions of both trials. So the difference between first trials with
-different predecessors estimates the carry-over. The coin alone gives its standard error (Neyman
-1923; Imbens and Rubin 2015, ch. 6). A local trend removes most of the drift of the machine.
+independent coins draw the conditions of both trials. `carry_over` compares first trials with
+different predecessors. The coin gives the standard error (Neyman 1923; Imbens and Rubin 2015, ch.
+6). A local trend removes most of the drift of the machine.
 
-`fit_differences` fits each trial's log cost by its condition, its position in the block, a linear
-trend and its predecessor. Noise that neighbouring trials share is removed as a first-order
-autocorrelation (Prais and Winsten 1954). Outliers are clipped (Huber 1981, ch. 7). The levels below
-were chosen by simulation (`benchmarks/validity/carry_over.py`).
+`fit_differences` estimates how much of a difference carry-over could explain. It fits each trial's
+log cost by its condition, its position in the block, a linear trend and its predecessor. Noise that
+neighbouring trials share is removed as a first-order autocorrelation (Prais and Winsten 1954).
+Outliers are clipped (Huber 1981, ch. 7). The levels of the tests were chosen by simulation
+(`benchmarks/validity/carry_over.py`).
 """
 
 from __future__ import annotations
@@ -28,18 +29,18 @@ from equipoise.model.result import CarryOver
 from equipoise.stats.arrays import LEVEL, NORMAL_MAD, FloatArray, IntArray, median_of, row_medians
 from equipoise.stats.verdict import margin_of
 
-MIN_TRIALS_EACH = 6
+MIN_TRIALS_AFTER_EACH = 6
 """Minimum number of first trials after the baseline, and after the candidate."""
 MIN_DISTANCE, MAX_DISTANCE = 2, 6
 """The local trend comes from first trials at these distances, on each side. Distance 1 is left out,
 because the predecessor depends on the condition of that trial."""
 ROUNDS = 5
-"""Number of rounds in which conditions and trend are estimated in turn."""
+"""Number of rounds of each iterative fit."""
 CLIP_SCALES = 5.0
 """Noise is clipped at this many robust standard deviations."""
-WARNING_ERRORS = 3.0
-"""A carry-over is certain from this number of standard errors on. At most 1 % of campaigns of 60
-blocks then warn falsely."""
+MIN_ERRORS_FOR_WARNING = 3.0
+"""A carry-over above this number of standard errors is certain. So at most 1 % of campaigns of 60
+blocks warn falsely."""
 
 
 def carry_over(
@@ -76,12 +77,11 @@ def carry_over(
     finite_costs = first_costs[np.isfinite(first_costs) & (first_costs > 0)]
     predecessor_masks = [predecessors == condition for condition in (candidate, baseline)]
     counts = [int(mask.sum()) for mask in predecessor_masks]
-    if not len(finite_costs) or min(counts) < MIN_TRIALS_EACH:
+    if not len(finite_costs) or min(counts) < MIN_TRIALS_AFTER_EACH:
         return None
-    logs = np.log(np.clip(first_costs, finite_costs.min(), finite_costs.max()))
-    residuals = _residuals(logs, conditions, predecessors)
-    samples = [residuals[mask] for mask in predecessor_masks]
-    after_candidate, after_baseline = samples
+    log_costs = np.log(np.clip(first_costs, finite_costs.min(), finite_costs.max()))
+    residuals = _residuals(log_costs, conditions, predecessors)
+    after_candidate, after_baseline = samples = [residuals[mask] for mask in predecessor_masks]
     estimate = float(np.mean(after_candidate) - np.mean(after_baseline))
     error = math.sqrt(sum(float(np.var(sample, ddof=1)) / len(sample) for sample in samples))
     half_width = student_quantile(1.0 - LEVEL / 2.0, sum(counts) - 2) * error
@@ -105,19 +105,21 @@ def should_warn(estimate: CarryOver, *, min_effect: float) -> bool:
     log_size = abs(math.log(estimate.ratio))
     half_width = 0.5 * (math.log(high) - math.log(low))
     error = half_width / student_quantile(1.0 - LEVEL / 2.0, estimate.trials - 2)
-    return log_size > WARNING_ERRORS * error and log_size / 2.0 >= margin_of(min_effect) / 4.0
+    return (
+        log_size > MIN_ERRORS_FOR_WARNING * error and log_size / 2.0 >= margin_of(min_effect) / 4.0
+    )
 
 
-def _residuals(logs: FloatArray, conditions: IntArray, predecessors: IntArray) -> FloatArray:
+def _residuals(log_costs: FloatArray, conditions: IntArray, predecessors: IntArray) -> FloatArray:
     """Remove the effect of the condition and the local trend from the first trials' log costs.
 
     The trend comes from neighbouring trials. Their conditions do not depend on the predecessor of
     the trial, so the trend hides no carry-over.
     """
-    effect, carry_over_effect = np.zeros_like(logs), np.zeros_like(logs)
-    detrended = logs
+    effect, carry_over_effect = np.zeros_like(log_costs), np.zeros_like(log_costs)
+    detrended = log_costs
     for _ in range(ROUNDS):
-        detrended = logs - _local_trend(logs - effect - carry_over_effect)
+        detrended = log_costs - _local_trend(log_costs - effect - carry_over_effect)
         effect = _group_medians(detrended - carry_over_effect, conditions)
         carry_over_effect = _group_medians(detrended - effect, predecessors)
     noise = detrended - effect - carry_over_effect
@@ -150,23 +152,21 @@ def _local_trend(values: FloatArray) -> FloatArray:
 
 
 WASHOUT_LEVEL = 0.25
-"""One-sided level of the test for washouts. If the difference without carry-over is not beyond 0 at
-this level, the campaign continues with washouts."""
+"""One-sided level of a test that the difference, without carry-over, is beyond 0. If it may be 0,
+carry-over could explain the whole difference, and the campaign continues with washouts."""
 WARNING_LEVEL = 0.0075
-"""A difference that is not beyond 0 at this one-sided level gets a warning."""
+"""One-sided level of the same test, for a warning that carry-over could explain a part."""
 FITTED_CLIP_SCALES = 2.5
 """Residuals of a fit are clipped at this many robust standard deviations."""
 MAX_AUTOCORRELATION = 0.98
 """Maximum autocorrelation of neighbouring trials that a fit assumes."""
-MIN_FREEDOM = 3
+MIN_DEGREES_OF_FREEDOM = 3
 """Minimum degrees of freedom of a fit."""
 TIMEOUT_FACTOR = 2.0
 """Cost of a trial that timed out, as a multiple of the slowest finished trial."""
 
 ExplainablePart = Literal["nothing", "part", "all"]
 """How much of a difference carry-over could explain."""
-RowMask = NDArray[np.bool_]
-"""Shape (t,): whether a trial is used."""
 
 
 class FittedDifference(Struct, frozen=True):
@@ -180,17 +180,17 @@ class FittedDifference(Struct, frozen=True):
     """Log ratio of a trial after the candidate over one after the baseline."""
     carry_over_error: float
     """Standard error of ``carry_over``."""
-    freedom: int
+    degrees_of_freedom: int
     """Degrees of freedom of both standard errors."""
 
     def explainable_part(self, side: float) -> ExplainablePart:
         """Return how much of a difference carry-over could explain; side 1 is slower, -1 faster."""
-        if self._is_beyond(side, WARNING_LEVEL):
+        if self._is_beyond_0(side, WARNING_LEVEL):
             return "nothing"
-        return "part" if self._is_beyond(side, WASHOUT_LEVEL) else "all"
+        return "part" if self._is_beyond_0(side, WASHOUT_LEVEL) else "all"
 
-    def _is_beyond(self, side: float, level: float) -> bool:
-        half_width = student_quantile(1.0 - level, self.freedom) * self.difference_error
+    def _is_beyond_0(self, side: float, level: float) -> bool:
+        half_width = student_quantile(1.0 - level, self.degrees_of_freedom) * self.difference_error
         return side * self.difference > half_width
 
     @property
@@ -204,14 +204,14 @@ class FittedDifference(Struct, frozen=True):
         return self._ratio_interval(self.carry_over, self.carry_over_error)
 
     def _ratio_interval(self, centre: float, error: float) -> Interval:
-        half_width = student_quantile(1.0 - LEVEL / 2.0, self.freedom) * error
+        half_width = student_quantile(1.0 - LEVEL / 2.0, self.degrees_of_freedom) * error
         return (math.exp(centre - half_width), math.exp(centre + half_width))
 
 
 def fit_differences(
     blocks: IntArray, conditions: IntArray, costs: FloatArray, *, baseline: int
 ) -> dict[int, FittedDifference]:
-    """Fit the differences of all conditions from a baseline together with their carry-overs.
+    """Fit the differences of all conditions from a baseline, together with their carry-overs.
 
     ``blocks``, ``conditions`` and ``costs``, shape (t,), have one value for each trial, in order. A
     cost is +inf for a timeout. The result is empty while the orders cannot separate difference and
@@ -223,7 +223,7 @@ def fit_differences(
     ]
     if not len(finite_costs):
         return {}
-    logs = np.log(np.clip(costs, finite_costs.min(), TIMEOUT_FACTOR * finite_costs.max()))
+    log_costs = np.log(np.clip(costs, finite_costs.min(), TIMEOUT_FACTOR * finite_costs.max()))
     block_steps = np.diff(blocks)
     first_trials = np.flatnonzero(np.concatenate([[True], block_steps != 0]))
     block_sizes = np.diff([*first_trials, len(blocks)])
@@ -233,17 +233,20 @@ def fit_differences(
     has_predecessor = np.concatenate([[False], block_steps <= 1])
     # Columns: constant, linear trend, positions in the block, conditions, predecessors.
     columns = [
-        np.ones(len(logs)),
-        np.linspace(-1.0, 1.0, len(logs)),
+        np.ones(len(log_costs)),
+        np.linspace(-1.0, 1.0, len(log_costs)),
         *(positions == index for index in range(1, int(block_sizes.max()))),
         *(conditions == condition for condition in candidates),
         *(predecessors == condition for condition in candidates),
     ]
     design = np.column_stack(columns).astype(np.float64)
-    freedom = int(has_predecessor.sum()) - design.shape[1]
-    if freedom < MIN_FREEDOM or np.linalg.matrix_rank(design[has_predecessor]) < design.shape[1]:
+    degrees = int(has_predecessor.sum()) - design.shape[1]
+    if (
+        degrees < MIN_DEGREES_OF_FREEDOM
+        or np.linalg.matrix_rank(design[has_predecessor]) < design.shape[1]
+    ):
         return {}
-    coefficients, errors = _fit_regression(logs, design, has_predecessor, freedom)
+    coefficients, errors = _fit_regression(log_costs, design, has_predecessor, degrees)
     carry_over_columns = range(design.shape[1] - len(candidates), design.shape[1])
     return {
         condition: FittedDifference(
@@ -251,32 +254,34 @@ def fit_differences(
             float(errors[index - len(candidates)]),
             float(coefficients[index]),
             float(errors[index]),
-            freedom,
+            degrees,
         )
         for condition, index in zip(candidates, carry_over_columns, strict=True)
     }
 
 
 def _fit_regression(
-    logs: FloatArray, design: FloatArray, is_used: RowMask, freedom: int
+    log_costs: FloatArray, design: FloatArray, is_used: NDArray[np.bool_], degrees: int
 ) -> tuple[FloatArray, FloatArray]:
     """Return the coefficients of the design's columns, and their standard errors.
 
-    Only trials in ``is_used`` count. The first loop estimates the autocorrelation of neighbouring
-    trials, which is then removed. The second loop fits with clipped residuals (Huber's estimate).
+    Only trials in ``is_used``, shape (t,), count. The first loop estimates the autocorrelation of
+    neighbouring trials, which is then removed. The second loop fits with clipped residuals (Huber).
     """
     successors = np.flatnonzero(is_used & np.concatenate([[False], is_used[:-1]]))
     correlation = 0.0
     for _ in range(ROUNDS):
-        rows, targets = _whiten(logs, design, successors, correlation)
+        rows, targets = _whiten(log_costs, design, successors, correlation)
         coefficients = _least_squares(rows[is_used], targets[is_used])
-        residuals = logs - design @ coefficients
+        residuals = log_costs - design @ coefficients
         residuals = _clip(residuals, residuals[is_used])
         previous, current = residuals[successors - 1], residuals[successors]
         squared_sum = float(previous @ previous)
         correlation = float(previous @ current) / squared_sum if squared_sum > 0 else 0.0
         correlation = min(max(correlation, 0.0), MAX_AUTOCORRELATION)
-    rows, targets = (array[is_used] for array in _whiten(logs, design, successors, correlation))
+    rows, targets = (
+        array[is_used] for array in _whiten(log_costs, design, successors, correlation)
+    )
     coefficients, unclipped_share = _least_squares(rows, targets), 1.0
     residuals = targets - rows @ coefficients
     for _ in range(ROUNDS):
@@ -286,7 +291,7 @@ def _fit_regression(
         residuals = targets - rows @ coefficients
     clipped = _clip(residuals, residuals)
     # Variance of Huber's estimate: variance of the clipped residuals / unclipped share squared.
-    variance = float(clipped @ clipped) / freedom / unclipped_share**2
+    variance = float(clipped @ clipped) / degrees / unclipped_share**2
     inverse = np.linalg.pinv(rows.T @ rows)
     return coefficients, np.sqrt(np.maximum(variance * np.diag(inverse), 0.0))
 
@@ -302,11 +307,11 @@ def _clip(values: FloatArray, sample: FloatArray) -> FloatArray:
 
 
 def _whiten(
-    logs: FloatArray, design: FloatArray, successors: IntArray, correlation: float
+    log_costs: FloatArray, design: FloatArray, successors: IntArray, correlation: float
 ) -> tuple[FloatArray, FloatArray]:
     """Remove from each trial of ``successors`` the noise that it shares with the trial before."""
     scale = math.sqrt(1.0 - correlation**2)
-    rows, targets = scale * design, scale * logs
+    rows, targets = scale * design, scale * log_costs
     rows[successors] = design[successors] - correlation * design[successors - 1]
-    targets[successors] = logs[successors] - correlation * logs[successors - 1]
+    targets[successors] = log_costs[successors] - correlation * log_costs[successors - 1]
     return rows, targets

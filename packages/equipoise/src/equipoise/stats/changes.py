@@ -1,16 +1,16 @@
 """Change-points: where a series changes its level for good (docs/methods/distribution.md).
 
-`find_changes` clips extremes and cuts a series into segments. It returns the partition with the
-least sum of squared loss and penalties, one for each segment (Jackson et al. 2005). The unit of the
-loss is the long-run variance of an AR(1) process. So similar neighbours are not mistaken for a
-change. (Why not a library: docs/decisions/statistics.md.)
+`find_changes` clips extremes and cuts a series into segments. The cuts minimise the *loss*, the sum
+of the squared deviations from the mean of each segment, plus a penalty for each segment (Jackson et
+al. 2005). The unit of the loss is the long-run variance of an AR(1) process. So the similarity of
+neighbours is not mistaken for a change. (Why not a library: docs/decisions/statistics.md.)
 
 `level_changes` returns suspicions: change-points of the logarithms of a series with one value for
 each commit. Their penalty is smaller, because a false suspicion costs only one bisection. The
 values were not measured side by side, so either the program or the machine may have changed.
 
-The range of a suspicion contains the true index with a probability of about 95 %. It has all
-indices at which the squared loss is at most `MAX_LOSS` above the minimum (Bai 1997, Proposition 3).
+The range of a suspicion contains the true index with a probability of about 95 %. The loss of each
+index in the range is at most `MAX_EXTRA_LOSS` above the least loss (Bai 1997, Proposition 3).
 """
 
 from __future__ import annotations
@@ -45,12 +45,13 @@ MIN_VALUES = 2 * MIN_SEGMENT_VALUES
 """Minimum number of values of a series that can have a change-point."""
 PENALTY_OF_SUSPICIONS = 4.0
 """`PENALTY_PER_LOG` for suspicions: at most 5 % of series without a change get a suspicion."""
-MAX_LOSS = -2.0 * math.log(1.0 - math.sqrt(0.95))
-"""Maximum loss x above the minimum in the range of a suspicion: 1 - (1 - exp(-x/2))² = 5 %."""
+MAX_EXTRA_LOSS = -2.0 * math.log(1.0 - math.sqrt(0.95))
+"""Maximum loss above the least loss in the range of a suspicion: the x at which the chance that the
+true index has more extra loss, 1 - (1 - exp(-x/2))², is 5 %."""
 
 
 class Segment(Struct, frozen=True):
-    """A stretch of a series on one level: values ``begin`` to ``end`` - 1, counted from 0."""
+    """A stretch of a series on one level: values ``begin`` to ``end`` - 1, from 0."""
 
     begin: int
     end: int
@@ -59,7 +60,7 @@ class Segment(Struct, frozen=True):
 
 
 class Segmentation(Struct, frozen=True):
-    """All segments of a series, one after the other."""
+    """The segments of a series, in order."""
 
     segments: tuple[Segment, ...]
     sd: float
@@ -221,14 +222,14 @@ def _scale(values: FloatArray) -> float:
 
 
 class LevelChange(Struct, frozen=True):
-    """A change of the level of a series; its fields ``first`` to ``last`` are indices from 0."""
+    """A change of the level of a series, a suspicion; indices are from 0."""
 
     first: int
-    """Index of the last value that is probably on the old level."""
+    """Index of the last value that is almost certainly on the old level."""
     place: int
     """Index of the first value on the new level, by the best fit."""
     last: int
-    """Index of the first value that is probably on the new level."""
+    """Index of the first value that is almost certainly on the new level."""
     before: float
     """Level before the change."""
     ratio: float
@@ -245,43 +246,45 @@ def level_changes(values: FloatArray, min_effect: float) -> tuple[LevelChange, .
     """
     if len(values) < MIN_VALUES:
         return ()
-    logs = np.log(values)
-    if np.median(np.abs(np.diff(logs))) == 0.0:
-        segments, extra_loss = _constant_stretches(logs), 0.0
+    log_values = np.log(values)
+    if np.median(np.abs(np.diff(log_values))) == 0.0:
+        segments, max_extra_loss = _constant_segments(log_values), 0.0
     else:
-        segments = list(find_changes(logs, PENALTY_OF_SUSPICIONS * math.log(len(logs))).segments)
-        extra_loss = MAX_LOSS * long_run_variance(clip_extremes(logs))
+        penalty = PENALTY_OF_SUSPICIONS * math.log(len(log_values))
+        segments = list(find_changes(log_values, penalty).segments)
+        max_extra_loss = MAX_EXTRA_LOSS * long_run_variance(clip_extremes(log_values))
     min_change = math.log1p(min_effect / 100.0)
     return tuple(
-        _level_change(logs, old_segment, new_segment, extra_loss)
+        _level_change(log_values, old_segment, new_segment, max_extra_loss)
         for old_segment, new_segment in itertools.pairwise(segments)
         if abs(new_segment.level - old_segment.level) > min_change
     )
 
 
-def _constant_stretches(logs: FloatArray) -> list[Segment]:
-    """Return the stretches of equal values, for counts that repeat exactly, without noise."""
-    ends = [*(np.flatnonzero(np.diff(logs)) + 1).tolist(), len(logs)]
+def _constant_segments(log_values: FloatArray) -> list[Segment]:
+    """Return the segments of equal values, for counts that repeat exactly, without noise."""
+    bounds = [0, *(np.flatnonzero(np.diff(log_values)) + 1).tolist(), len(log_values)]
     return [
-        Segment(begin, end, float(logs[begin])) for begin, end in itertools.pairwise([0, *ends])
+        Segment(begin, end, float(log_values[begin])) for begin, end in itertools.pairwise(bounds)
     ]
 
 
-def _level_change(logs: FloatArray, old: Segment, new: Segment, extra_loss: float) -> LevelChange:
-    """Return a change of the level; its range has the cuts with up to ``extra_loss`` more loss."""
-    first_index, last_index = old.end - 1, old.end
-    if extra_loss > 0.0:
-        losses = _cut_losses(clip_extremes(logs)[old.begin : new.end])
-        fitting_cuts = old.begin + 1 + np.flatnonzero(losses <= np.min(losses) + extra_loss)
+def _level_change(
+    log_values: FloatArray, old: Segment, new: Segment, max_extra_loss: float
+) -> LevelChange:
+    last_old_index, first_new_index = old.end - 1, old.end
+    if max_extra_loss > 0.0:
+        losses = _cut_losses(clip_extremes(log_values)[old.begin : new.end])
+        fitting_cuts = old.begin + 1 + np.flatnonzero(losses <= np.min(losses) + max_extra_loss)
         # The range is one value longer on each side: a value at its border may be an outlier.
-        first_index = max(old.begin, min(first_index, int(fitting_cuts[0]) - 1) - 1)
-        last_index = min(new.end - 1, max(last_index, int(fitting_cuts[-1])) + 1)
+        last_old_index = max(old.begin, min(last_old_index, int(fitting_cuts[0]) - 1) - 1)
+        first_new_index = min(new.end - 1, max(first_new_index, int(fitting_cuts[-1])) + 1)
     ratio = math.exp(new.level - old.level)
-    return LevelChange(first_index, old.end, last_index, math.exp(old.level), ratio)
+    return LevelChange(last_old_index, old.end, first_new_index, math.exp(old.level), ratio)
 
 
 def _cut_losses(values: FloatArray) -> FloatArray:
-    """Return the squared loss of a cut after 1, 2, … values, plus a constant."""
+    """Return the loss with one cut after 1, 2, … values, minus the loss without a cut."""
     sums = np.cumsum(values - np.mean(values))[:-1]
     sizes = np.arange(1, len(values))
     # The two means are sums/sizes and -sums/(n - sizes).

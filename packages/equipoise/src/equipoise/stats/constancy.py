@@ -19,7 +19,7 @@ SPREAD_LEVEL_SHARE = 0.2
 """Level of the test for different spreads, as a fraction of the comparison's level."""
 LEARNING_BLOCKS = 3
 """Number of first blocks without a bet: they only give the first medians."""
-MAX_BLOCKS_OF_EACH_UPDATE = 256
+UPDATE_EVERY_BLOCK_UP_TO = 256
 """Number of blocks up to which the medians are computed again at each block, as in the engine."""
 UPDATE_GROWTH = 1.0 / 64.0
 """Growth of the number of blocks between later updates of the medians."""
@@ -53,7 +53,7 @@ def spreads_differ(blocks: PairedBlocks, level: float) -> bool:
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         candidate = np.log(blocks.candidate)
-        # The baseline's own run, without its twin: a mean of two runs spreads less than one run.
+        # The baseline's own run, without the control: a mean of two runs spreads less than one run.
         baseline = candidate - blocks.differences
     is_known = np.isfinite(baseline) & np.isfinite(candidate)
     baseline_logs, candidate_logs = baseline[is_known], candidate[is_known]
@@ -65,7 +65,7 @@ def spreads_differ(blocks: PairedBlocks, level: float) -> bool:
     median_difference = median_log_cost = 0.0
     last_update_block = 0
     for block in range(LEARNING_BLOCKS, count):
-        if block <= MAX_BLOCKS_OF_EACH_UPDATE or block >= last_update_block * (1.0 + UPDATE_GROWTH):
+        if block <= UPDATE_EVERY_BLOCK_UP_TO or block >= last_update_block * (1.0 + UPDATE_GROWTH):
             past_baseline, past_candidate = baseline_logs[:block], candidate_logs[:block]
             median_difference = float(median_of(past_candidate - past_baseline))
             median_log_cost = float(
@@ -104,10 +104,7 @@ def centre_is_unstable(blocks: PairedBlocks, low: float, high: float) -> bool:
 
 
 def _huber_centres(samples: FloatArray, min_scale: float) -> FloatArray:
-    """Return Huber's M-estimate of the centre of each row of ``samples``.
-
-    The scale of a row is 1.4826·MAD, at least ``min_scale``.
-    """
+    """Return Huber's centre of each row; the scale is 1.4826·MAD, at least ``min_scale``."""
     centres: FloatArray = median_of(samples)
     deviations = median_of(np.abs(samples - centres[:, np.newaxis]))
     limits = CLIP_SCALES * np.maximum(NORMAL_MAD * deviations, max(min_scale, 1e-12))[:, np.newaxis]

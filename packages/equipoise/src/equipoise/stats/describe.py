@@ -1,7 +1,6 @@
 """The distribution of one metric over the trials of one condition, and the ratio of means.
 
-The ratio of means compares the total costs of many runs. It only describes, without an error rate,
-because a rare, very slow run may still come.
+The ratio of means has no error rate, because a rare, very slow run may still come.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from equipoise.stats.arrays import (
 from equipoise.stats.modes import find_modes
 
 MAX_CHANCE_ERRORS = 2.33
-"""One in a hundred independent series has an autocorrelation above this many standard errors."""
+"""Standard errors that the autocorrelation of one in a hundred independent series exceeds."""
 MIN_AUTOCORRELATION = 0.2
 """Rank autocorrelation above which an interval for independent values is too narrow."""
 MIN_TRIALS_FOR_DRIFT, MAX_BINS_FOR_DRIFT = 6, 100
@@ -123,7 +122,7 @@ def median_at_any_stop(ordered: Sequence[float] | FloatArray, level: float) -> I
     """Return an interval of the median that is valid after any number of values.
 
     Its ends are the k-th smallest and the k-th largest value. Let s of n values lie below a
-    possible median. It is excluded if e to the `ln_coin_mixture` of s and n reaches 1 / level
+    possible median. The median is excluded if e to the `ln_coin_mixture` of s and n reaches 1/level
     (Robbins 1970; Howard and Ramdas 2022). Each value must lie below the true median with
     probability ½, given all values before. Both ends are ``None`` with fewer than 7 values at level
     0.05. The values so far, shape (n,), are ascending; +inf for a trial without a value.

@@ -18,6 +18,7 @@ from equipoise._native import FractionSequence
 from equipoise.model.errors import UnusableInput
 from equipoise.model.quantities import Interval, leaves_out
 from equipoise.model.why import Outcome
+from equipoise.shared.spelling import option
 from equipoise.stats.arrays import as_costs
 
 CONFIRMED_ABOVE = 0.5
@@ -35,9 +36,8 @@ _GapPair = tuple[float, float]
 """Gap of a block without the intervention, and its gap with the intervention."""
 _FIRST_SEARCH_BOUND = 4.0
 """The search for the remaining fraction of the gap starts between minus and plus this bound."""
-_MAX_WIDENINGS = 40
-_MAX_HALVINGS = 60
-"""Number of bisections of the search, after at most ``_MAX_WIDENINGS`` doublings of its bounds."""
+_MAX_DOUBLINGS, _HALVINGS = 40, 60
+"""Maximum number of doublings of both bounds of the search; then the number of bisections."""
 
 
 class ExplainedFraction(Struct, frozen=True):
@@ -110,7 +110,8 @@ class InterventionBlocks:
     def __init__(self, level: float) -> None:
         if not 0 < level < 1:
             raise UnusableInput(
-                f"the level cannot be {level}", hint="give a number between 0 and 1, such as 0.05"
+                f"the level of an intervention cannot be {level}",
+                hint=f"give a number between 0 and 1, such as {option('alpha', 0.05)}",
             )
         self._log_bets = FractionSequence(level)
         self._seconds_bets = FractionSequence(level)
@@ -134,11 +135,12 @@ class InterventionBlocks:
         costs = as_costs([baseline, candidate, baseline_with, candidate_with], "an intervention")
         with np.errstate(divide="ignore", invalid="ignore"):
             log_a, log_b, log_a_with, log_b_with = np.log(costs)
+            a, b, a_with, b_with = costs
             self._log_gaps.append(float(log_b - log_a))
             self._candidate_changes.append(float(log_b - log_b_with))
             self._baseline_changes.append(float(log_a_with - log_a))
             self._log_gap_pairs.append((float(log_b - log_a), float(log_b_with - log_a_with)))
-            self._seconds_gap_pairs.append((float(costs[1] - costs[0]), float(costs[3] - costs[2])))
+            self._seconds_gap_pairs.append((float(b - a), float(b_with - a_with)))
             self._log_bets.push(*self._log_gap_pairs[-1])
             self._seconds_bets.push(*self._seconds_gap_pairs[-1])
 
@@ -231,11 +233,11 @@ def _best_fit(bets: FractionSequence, gaps: Sequence[_GapPair]) -> float | None:
         return bool(np.nanmedian(errors) > 0.0)
 
     low_fraction, high_fraction = -_FIRST_SEARCH_BOUND, _FIRST_SEARCH_BOUND
-    for _ in range(_MAX_WIDENINGS):
+    for _ in range(_MAX_DOUBLINGS):
         if is_too_small(low_fraction) and not is_too_small(high_fraction):
             break
         low_fraction, high_fraction = 2.0 * low_fraction, 2.0 * high_fraction
-    for _ in range(_MAX_HALVINGS):
+    for _ in range(_HALVINGS):
         middle_fraction = 0.5 * (low_fraction + high_fraction)
         if is_too_small(middle_fraction):
             low_fraction = middle_fraction

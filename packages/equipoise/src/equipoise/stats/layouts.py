@@ -1,13 +1,13 @@
 """The verdict on memory layouts in general (docs/methods/layouts.md).
 
-The result of the betting engine holds only for the layouts of a campaign. For a claim about layouts
-in general, the layout is the unit. The interval is Student's t over the mean log ratios of the
-layouts. This interval is widened to include Hall's (1992) interval, which corrects for skewness.
+The betting engine's result holds only for the layouts of a campaign. For a claim about layouts in
+general, each layout gives one value: the mean of its log ratios. The interval is Student's t over
+these values, widened to include Hall's (1992) interval, which corrects for skewness.
 
-Such an interval is valid for a single analysis, so the analyses are planned. The first is after 2
-blocks in each layout, and each later analysis is after twice as many. Analysis j has the level
-alpha/2^j. So the chance that any interval misses the ratio is at most alpha, whenever the campaign
-stops. The verdict comes from the intersection of the intervals.
+Such an interval is valid for a single analysis, so the analyses are planned. The first analysis is
+after 2 blocks in each layout, and each later analysis is after twice as many. The interval of
+analysis j has the *level* (1 minus the coverage) alpha/2^j. So the chance that any interval misses
+the ratio is at most alpha. The verdict comes from the intersection of the intervals.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from equipoise.stats.verdict import (
 FIRST_ANALYSIS_BLOCKS = 2
 """Number of blocks in each layout at the first analysis."""
 FEW_LAYOUTS = 6
-"""With fewer layouts than this number, the skewness of their log ratios is known only roughly."""
+"""Below this number of layouts, the skewness of their log ratios is known only roughly."""
 FEW_LAYOUTS_LEVEL_SHARE = 0.8
 """Fraction of the level that is used below ``FEW_LAYOUTS`` layouts (docs/methods/layouts.md)."""
 _UNBOUNDED = (-math.inf, math.inf)
 """Interval before the first analysis."""
 _MIN_SKEWNESS_SLOPE = 1e-9
-"""Slope of Hall's transformation below which rounding is larger than the correction."""
+"""Slope of `_inverse_of_hall` below which rounding is larger than the correction."""
 
 
 class LayoutAnalysis(Struct, frozen=True):
@@ -47,7 +47,7 @@ class LayoutAnalysis(Struct, frozen=True):
     log_ratios: FloatArray
     """Shape (layouts,): log ratio of each layout; not finite if timeouts leave no ratio."""
     tolerance: float
-    """Largest log difference that counts as a tie in the last block (`stats.resolution`)."""
+    """Tolerance of the last block, by which the interval is wider (`stats.resolution`)."""
 
     @property
     def is_possible(self) -> bool:
@@ -59,56 +59,60 @@ def judge_across_layouts(
     comparisons: Sequence[PairedBlocks],
     layouts: Sequence[IntArray | Sequence[int]],
     *,
-    count: int,
+    layout_count: int,
     min_effect: float,
     alpha: float,
 ) -> tuple[ComparisonVerdict, ...]:
     """Judge each candidate against the baseline across layouts.
 
-    ``count`` is the number of drawn layouts. ``layouts`` has, for each comparison, the layout of
-    each of its blocks, from 1 to ``count``. Several comparisons share alpha evenly (Bonferroni).
-    ``min_effect`` is the smallest effect that matters, in percent.
+    ``layouts`` has, for each comparison, the layout of each of its blocks: a number from 1 to
+    ``layout_count``. Several comparisons share alpha evenly (Bonferroni). ``min_effect`` is the
+    smallest effect that matters, in percent.
     """
     margin, level = margin_of(min_effect), alpha / max(1, len(comparisons))
     return tuple(
         _judge_comparison(
-            blocks, np.asarray(layouts_of_blocks, dtype=np.int64), count, margin, level
+            blocks, np.asarray(layouts_of_blocks, dtype=np.int64), layout_count, margin, level
         )
         for blocks, layouts_of_blocks in zip(comparisons, layouts, strict=True)
     )
 
 
 def _judge_comparison(
-    blocks: PairedBlocks, layouts: IntArray, count: int, margin: float, level: float
+    blocks: PairedBlocks, layouts: IntArray, layout_count: int, margin: float, level: float
 ) -> ComparisonVerdict:
     with np.errstate(divide="ignore", invalid="ignore"):
         differences = np.log(blocks.candidate) - np.log(blocks.baseline)
-    analyses = planned_analyses(differences, layouts, count, blocks.tolerances) if count > 1 else []
-    interval, equivalence, typical = _UNBOUNDED, _UNBOUNDED, None
+    analyses: list[LayoutAnalysis] = []
+    if layout_count > 1:
+        analyses = planned_analyses(differences, layouts, layout_count, blocks.tolerances)
+    interval, equivalence_interval, typical = _UNBOUNDED, _UNBOUNDED, None
     for number, analysis in enumerate(analyses, start=1):
         if not analysis.is_possible:
             continue
         analysis_level, typical = level / 2**number, float(np.mean(analysis.log_ratios))
         interval = _intersection(interval, _interval_across_layouts(analysis, analysis_level))
-        larger_level = equivalence_level(analysis_level)
-        equivalence = _intersection(equivalence, _interval_across_layouts(analysis, larger_level))
-    judged = judge_by_intervals(blocks, margin, level, interval, equivalence, typical)
+        narrower = _interval_across_layouts(analysis, equivalence_level(analysis_level))
+        equivalence_interval = _intersection(equivalence_interval, narrower)
+    judged = judge_by_intervals(blocks, margin, level, interval, equivalence_interval, typical)
     return replace(judged, lost_analyses=sum(not analysis.is_possible for analysis in analyses))
 
 
 def planned_analyses(
-    differences: FloatArray, layouts: IntArray, count: int, tolerances: FloatArray
+    differences: FloatArray, layouts: IntArray, layout_count: int, tolerances: FloatArray
 ) -> list[LayoutAnalysis]:
     """Return the planned analyses for which there are enough blocks.
 
-    The analysis after r blocks in each layout uses the first r blocks of each. A layout's log ratio
-    is the mean over its blocks, or the median if one of them timed out. A block in which both
-    conditions timed out is left out.
+    The analysis after r blocks in each layout uses the first r blocks of each layout. A layout's
+    log ratio is the mean over these blocks, or the median if a trial timed out. A block in which
+    both conditions timed out is left out.
 
     The arrays have shape (n,). ``differences`` are the blocks' log ratios: infinite if one
-    condition timed out, NaN if both did. ``layouts`` are their layouts, from 1 to ``count``.
+    condition timed out, NaN if both did. ``layouts`` are the blocks' layouts, from 1 up.
     """
-    positions_by_layout = [np.flatnonzero(layouts == layout) for layout in range(1, count + 1)]
+    positions_by_layout = [
+        np.flatnonzero(layouts == layout) for layout in range(1, layout_count + 1)
+    ]
     fewest_blocks = min(len(positions) for positions in positions_by_layout)
     analyses: list[LayoutAnalysis] = []
     blocks = FIRST_ANALYSIS_BLOCKS
@@ -154,10 +158,7 @@ def _skewness(values: FloatArray) -> float:
 
 
 def _inverse_of_hall(quantile: float, skewness: float, count: int) -> float:
-    """Return the inverse of Hall's (1992) transformation at a quantile.
-
-    Hall transforms the studentized mean by an increasing cubic that removes its skewness.
-    """
+    """Return the inverse of Hall's (1992) cubic, which removes the skewness of a mean."""
     slope = skewness / (3.0 * math.sqrt(count))
     if abs(slope) < _MIN_SKEWNESS_SLOPE:
         return quantile

@@ -39,9 +39,10 @@ class Levels(Struct, frozen=True):
 
 
 class _MeanSquare(Struct, frozen=True):
+    """Mean square of one level: the variance of the parts within their units."""
+
     value: float
-    freedom: int
-    """Degrees of freedom."""
+    degrees_of_freedom: int
     weights: FloatArray
     """Shape (levels,): weight of each component in the expectation of the mean square."""
     units: int
@@ -54,14 +55,14 @@ def variance_by_level(
     names: Sequence[str],
     *,
     seed: int,
-    level: float = 0.05,
+    alpha: float = 0.05,
 ) -> Levels:
     """Split the variance of a nested design into its levels.
 
     ``values``, shape (n,), has a finite value for each unit of the lowest level. ``names`` has the
     names of all levels, the highest first. ``units`` has an array of shape (n,) for each level
     except the lowest. The array has the number of each value's unit, within the unit above.
-    ``seed`` is for the draws of the intervals. ``level`` is 1 minus the coverage of the intervals.
+    ``seed`` is for the draws of the intervals. ``alpha`` is 1 minus the coverage of the intervals.
 
     Raise `UnusableInput` if no unit of some level has two parts.
     """
@@ -69,12 +70,12 @@ def variance_by_level(
     means, weights, mean_squares = _mean_squares(values, units, names)
     expectations = np.array([mean_square.weights for mean_square in mean_squares])
     mean_square_values = np.array([mean_square.value for mean_square in mean_squares])
-    freedoms = np.array([mean_square.freedom for mean_square in mean_squares])
+    degrees = np.array([mean_square.degrees_of_freedom for mean_square in mean_squares])
     variances = np.linalg.solve(expectations, mean_square_values)
-    chi_squares = np.random.default_rng(seed).chisquare(freedoms[:, None], (len(names), DRAWS))
-    pivots = (mean_square_values * freedoms)[:, None] / chi_squares
+    chi_squares = np.random.default_rng(seed).chisquare(degrees[:, None], (len(names), DRAWS))
+    pivots = (mean_square_values * degrees)[:, None] / chi_squares
     drawn_variances = np.maximum(np.linalg.solve(expectations, pivots), 0.0)
-    bounds = np.quantile(drawn_variances, [level / 2.0, 1.0 - level / 2.0], axis=1)
+    bounds = np.quantile(drawn_variances, [alpha / 2.0, 1.0 - alpha / 2.0], axis=1)
     nonnegative = np.maximum(variances, 0.0)
     variance_sum = float(nonnegative.sum())
     shares = nonnegative / variance_sum if variance_sum > 0 else nonnegative
@@ -83,8 +84,8 @@ def variance_by_level(
     mean_weights = weights.mean(axis=0) / len(means)
     within_error = float(np.sqrt(np.maximum(mean_weights[1:] @ nonnegative[1:], 0.0)))
     across_error = math.sqrt(max(mean_squares[0].value, 0.0) / len(means))
-    across_half_width = across_error * student_quantile(1.0 - level / 2.0, mean_squares[0].freedom)
-    within_half_width = within_error * student_quantile(1.0 - level / 2.0, mean_squares[1].freedom)
+    across_half_width = across_error * student_quantile(1.0 - alpha / 2.0, int(degrees[0]))
+    within_half_width = within_error * student_quantile(1.0 - alpha / 2.0, int(degrees[1]))
     components = tuple(
         VarianceComponent(name, mean_square.units, variance, (low, high), share)
         for name, mean_square, variance, (low, high), share in zip(
@@ -118,12 +119,12 @@ def _mean_squares(
     mean_squares: list[_MeanSquare] = []
     for level in reversed(range(len(names))):
         weights[:, level] = 1.0
-        parents, groups = np.unique(keys[:, : level + 1], axis=0, return_inverse=True)
-        groups = groups.reshape(-1)
-        sizes = np.bincount(groups).astype(np.float64)
-        averages = np.bincount(groups, means) / sizes
-        freedom = len(means) - len(sizes)
-        if freedom < 1:
+        parents, parent_indices = np.unique(keys[:, : level + 1], axis=0, return_inverse=True)
+        parent_indices = parent_indices.reshape(-1)
+        sizes = np.bincount(parent_indices).astype(np.float64)
+        averages = np.bincount(parent_indices, means) / sizes
+        degrees = len(means) - len(sizes)
+        if degrees < 1:
             plural = plural_of(names[level])
             reason, place = f"there is only one {names[0]}", ""
             if level:
@@ -133,12 +134,12 @@ def _mean_squares(
                 f"the variance of {plural} is unknown: {reason}",
                 hint=f"measure at least two {plural}{place}",
             )
-        mean_square = float(np.sum((means - averages[groups]) ** 2)) / freedom
-        # In the expectation, each unit of a group of m adds (1 - 1/m) of its own variance.
-        shares = (1.0 - 1.0 / sizes[groups]) / freedom
-        mean_squares.insert(0, _MeanSquare(mean_square, freedom, shares @ weights, len(means)))
+        mean_square = float(np.sum((means - averages[parent_indices]) ** 2)) / degrees
+        # In the expectation, each of m units with one parent adds (1 - 1/m) of its own variance.
+        shares = (1.0 - 1.0 / sizes[parent_indices]) / degrees
+        mean_squares.insert(0, _MeanSquare(mean_square, degrees, shares @ weights, len(means)))
         if level:
-            sums = [np.bincount(groups, column) for column in weights.T]
+            sums = [np.bincount(parent_indices, column) for column in weights.T]
             means, weights, keys = (averages, np.stack(sums, axis=1) / sizes[:, None] ** 2, parents)
     return means, weights, mean_squares
 
@@ -157,16 +158,16 @@ def _check_design(values: FloatArray, units: Sequence[IntArray], names: Sequence
     if len(unknown := np.flatnonzero(~np.isfinite(values))):
         raise UnusableInput(
             f"value {unknown[0] + 1} of {len(values)} is not finite",
-            hint="leave out the trials without a finite value, in the values and in every column",
+            hint="leave out the trials without a finite value, in the values and in the units",
         )
 
 
 def advice(levels: Levels, unit_s: Sequence[float]) -> tuple[Advice, ...]:
     """Return how much one more minute of measuring on each level narrows the interval, best first.
 
-    The variance of the mean is the sum of component / number of units over the levels (Kalibera and
-    Jones 2013, eq. 5). New units have as many parts as the present units. New units of the lowest
-    level are spread over the present units.
+    The variance of the mean is the sum, over the levels, of component / number of units (Kalibera
+    and Jones 2013, eq. 5). New units have as many parts as the present units. New units of the
+    lowest level are spread over the present units.
 
     ``unit_s`` has the seconds of one more unit of each level without its parts, the highest level
     first. Examples are a reboot, a relink, the start of a process, an iteration. Raise

@@ -1,9 +1,15 @@
 """Distinct times of one program: the modes of a sample (docs/methods/distribution.md).
 
-Two modes are claimed under two conditions. Two normal laws (distributions) must explain the sample
-better than every shape with one peak. There must be a clear valley between the two. Each side of
-the valley is then split in the same way. This module uses only NumPy, so that the base install can
-find modes.
+Does a sample have one peak, or several? A *law* is a probability distribution.
+
+1. Fit a mixture of two normal laws. Its *valley* is the value with the least density between them.
+2. Fit shapes with one peak, such as Student's t.
+3. Split the sample at the valley, if the valley is clear and the two laws fit much better.
+4. Split each side of the valley in the same way.
+
+The *log evidence* for a split is half of this difference: the least BIC of a shape with one peak
+minus the BIC of two laws (`least_bic_with_one_peak`). It is about the logarithm of the Bayes factor
+for two modes. This module uses only NumPy, so that the base install can find modes.
 """
 
 from __future__ import annotations
@@ -26,12 +32,12 @@ MIN_VALUES = 10
 """Minimum number of values of a sample that can be split."""
 MAX_VALLEY_DENSITY = 0.9
 """Maximum density in the valley, as a fraction of the density of the lower peak."""
-MIN_EVIDENCE = 0.5
-"""Minimum evidence for splitting a whole sample."""
-MIN_EVIDENCE_TIMES_VALUES = 40.0
-"""Minimum product of the evidence and the number of values: small samples need more evidence."""
-MIN_SIDE_EVIDENCE = 6.0
-"""Minimum evidence for splitting a side of a valley again."""
+MIN_LOG_EVIDENCE = 0.5
+"""Minimum log evidence for splitting a whole sample."""
+MIN_LOG_EVIDENCE_TIMES_VALUES = 40.0
+"""Minimum product of log evidence and number of values: small samples need more evidence."""
+MIN_LOG_EVIDENCE_OF_SIDE = 6.0
+"""Minimum log evidence for splitting a side of a valley again."""
 MIN_SHARE, MIN_MEMBERS = 0.05, 4
 """Minimum share of the values, and minimum number of values, of one mode."""
 MAX_VALUES = 1000
@@ -46,12 +52,11 @@ class Modes(Struct, frozen=True):
     shares: tuple[float, ...]
     """Share of the values that belongs to each mode."""
     valleys: tuple[float, ...]
-    """Values that separate the modes: one fewer than modes."""
+    """Values that separate the modes: n - 1 valleys for n modes."""
     log_evidence: float | None
-    """Evidence of the weakest split that was made; without a split, of the rejected split.
+    """Least log evidence of all splits that were made, or log evidence of a rejected first split.
 
-    It is ½·(least BIC of a shape with one peak - BIC of two normal laws). That is about the
-    logarithm of the Bayes factor for two modes. ``None`` for too few values, or no valley."""
+    ``None`` for too few values, or no valley."""
 
     def indices_of(self, values: FloatArray) -> IntArray:
         """Return the index of each value's mode, from 0; shape (n,)."""
@@ -72,8 +77,8 @@ def find_modes(values: FloatArray, *, resolution: float = 0.0) -> Modes:
     if count > MAX_VALUES:
         sample = np.quantile(ordered, (np.arange(MAX_VALUES) + 0.5) / MAX_VALUES)
     min_members = max(MIN_SHARE * len(sample), MIN_MEMBERS * len(sample) / count)
-    valleys, evidence = _find_valleys(
-        _spread_ties(sample, resolution), min_members, resolution, MIN_EVIDENCE
+    valleys, log_evidence = _find_valleys(
+        _spread_ties(sample, resolution), min_members, resolution, MIN_LOG_EVIDENCE
     )
     # Leave out the valleys between values that were equal before `_spread_ties`.
     begins = [0, *np.searchsorted(ordered, valleys).tolist()]
@@ -87,31 +92,31 @@ def find_modes(values: FloatArray, *, resolution: float = 0.0) -> Modes:
         locations=tuple(half_sample_mode(side) for side in sides),
         shares=tuple(len(side) / count for side in sides),
         valleys=tuple(valleys),
-        log_evidence=evidence,
+        log_evidence=log_evidence,
     )
 
 
 def _find_valleys(
-    ordered: FloatArray, min_members: float, resolution: float, min_evidence: float
+    ordered: FloatArray, min_members: float, resolution: float, min_log_evidence: float
 ) -> tuple[list[float], float | None]:
     """Return the valleys of a sample, the lowest first, and `Modes.log_evidence`."""
-    valley, evidence = _supported_valley(ordered, min_members, resolution, min_evidence)
+    valley, log_evidence = _supported_valley(ordered, min_members, resolution, min_log_evidence)
     if valley is None:
-        return [], evidence
+        return [], log_evidence
     index = int(np.searchsorted(ordered, valley))
     (below, evidence_below), (above, evidence_above) = (
-        _find_valleys(side, min_members, resolution, MIN_SIDE_EVIDENCE)
+        _find_valleys(side, min_members, resolution, MIN_LOG_EVIDENCE_OF_SIDE)
         for side in (ordered[:index], ordered[index:])
     )
     # A side without a valley was not split.
-    evidences = (evidence, evidence_below if below else None, evidence_above if above else None)
-    return [*below, valley, *above], min(known for known in evidences if known is not None)
+    of_splits = (log_evidence, evidence_below if below else None, evidence_above if above else None)
+    return [*below, valley, *above], min(known for known in of_splits if known is not None)
 
 
 def _supported_valley(
-    ordered: FloatArray, min_members: float, resolution: float, min_evidence: float
+    ordered: FloatArray, min_members: float, resolution: float, min_log_evidence: float
 ) -> tuple[float | None, float | None]:
-    """Return the valley if its evidence suffices, and the evidence if there is any valley."""
+    """Return the valley if its log evidence suffices, and the log evidence if there is a valley."""
     count = len(ordered)
     if count < max(MIN_VALUES, 2 * min_members) or ordered[-1] - ordered[0] <= resolution:
         return None, None
@@ -121,9 +126,10 @@ def _supported_valley(
     if mixture.valley_density > MAX_VALLEY_DENSITY or smaller_count < min_members:
         return None, None
     sides = (ordered[:below_count], ordered[below_count:])
-    evidence = 0.5 * (best_single_bic(ordered) - min(mixture.bic, _bic_of_sides(sides)))
-    is_enough = evidence >= max(min_evidence, MIN_EVIDENCE_TIMES_VALUES / count)
-    return mixture.valley if is_enough else None, evidence
+    bic_with_two_peaks = min(mixture.bic, _bic_of_sides(sides))
+    log_evidence = 0.5 * (least_bic_with_one_peak(ordered) - bic_with_two_peaks)
+    is_enough = log_evidence >= max(min_log_evidence, MIN_LOG_EVIDENCE_TIMES_VALUES / count)
+    return mixture.valley if is_enough else None, log_evidence
 
 
 def _bic_of_sides(sides: tuple[FloatArray, FloatArray]) -> float:
@@ -146,7 +152,7 @@ def _bic_of_sides(sides: tuple[FloatArray, FloatArray]) -> float:
 
 
 def _spread_ties(ordered: FloatArray, resolution: float) -> FloatArray:
-    """Spread equal values evenly over the step to which they were rounded."""
+    """Spread equal values evenly over the step of the instrument, to which they were rounded."""
     if resolution == 0.0:
         return ordered
     _, first_indices, tie_counts = np.unique(ordered, return_index=True, return_counts=True)
@@ -174,11 +180,11 @@ def _printed_resolution(ordered: FloatArray) -> float:
 
 
 EM_ROUNDS = 300
-"""Maximum number of rounds of EM."""
-ROUNDS_OF_ALL_STARTS = 30
-"""Number of rounds after which only the best start continues."""
+"""Maximum number of rounds of EM (expectation-maximisation)."""
+ROUNDS_WITH_ALL_STARTS = 30
+"""Number of rounds of EM after which only the best start continues."""
 START_COUNT = 4
-"""Number of splits from which EM starts."""
+"""Number of starts of EM; each start splits the sample into a lower and an upper part."""
 MIN_LIKELIHOOD_GAIN = 1e-6
 """EM stops if the log likelihood grows by less than this amount for each value."""
 MIN_SD_SHARE = 0.01
@@ -194,8 +200,8 @@ class TwoNormals(Struct, frozen=True):
     means: FloatArray
     sds: FloatArray
     bic: float
+    """BIC of the fit, as in `least_bic_with_one_peak`."""
     valley: float
-    """Value between the two means at which the density is lowest."""
     valley_density: float
     """Density in the valley over the density of the lower peak; 1 without a valley."""
 
@@ -212,8 +218,8 @@ def fit_two_normals(values: FloatArray) -> TwoNormals:
     starts = _starting_splits(scaled)
     fits = [
         (parameter_count * math.log(count) - 2.0 * log_likelihood, parameters)
-        for parameter_count, pooled in ((4, True), (5, False))
-        for log_likelihood, parameters in [_fit_by_em(scaled, starts, pooled=pooled)]
+        for parameter_count, equal_sds in ((4, True), (5, False))
+        for log_likelihood, parameters in [_fit_by_em(scaled, starts, equal_sds=equal_sds)]
     ]
     bic, parameters = min(fits, key=lambda fit: fit[0])
     shares, means, variances = parameters[:, np.argsort(parameters[1])]
@@ -230,7 +236,7 @@ def fit_two_normals(values: FloatArray) -> TwoNormals:
 
 
 def _starting_splits(values: FloatArray) -> FloatArray:
-    """Return the number of values below each of a few good splits, shape (starts,)."""
+    """Return the number of values in the lower part of each start of EM, shape (starts,)."""
     count = len(values)
     side_sizes = np.arange(2.0, count - 1)
     sums, squares = np.cumsum(values), np.cumsum(values**2)
@@ -247,41 +253,44 @@ def _starting_splits(values: FloatArray) -> FloatArray:
     return np.array([side_sizes[quarter[int(np.argmax(scores[quarter]))]] for quarter in quarters])
 
 
-def _fit_by_em(values: FloatArray, splits: FloatArray, *, pooled: bool) -> tuple[float, FloatArray]:
+def _fit_by_em(
+    values: FloatArray, lower_counts: FloatArray, *, equal_sds: bool
+) -> tuple[float, FloatArray]:
     """Return the log likelihood of the best fit from all starts, and its parameters.
 
-    The parameters have the shape (3, 2): shares, means and variances of the two laws. Arrays in
-    this function have the shape (starts, laws, values).
+    ``lower_counts`` are as in `_starting_splits`. The parameters have the shape (3, 2): shares,
+    means and variances of the two laws. Memberships have the shape (starts, laws, values).
     """
     count = len(values)
-    is_lower = (np.arange(count)[None, :] < splits[:, None]).astype(np.float64)
-    memberships = np.stack([is_lower, 1.0 - is_lower], axis=1)
+    in_lower = (np.arange(count)[None, :] < lower_counts[:, None]).astype(np.float64)
+    memberships = np.stack([in_lower, 1.0 - in_lower], axis=1)
     squares = values**2
-    previous_fits = np.full(len(splits), -math.inf)
+    previous_log_likelihoods = np.full(len(lower_counts), -math.inf)
     for round_number in range(EM_ROUNDS):
-        weights = np.maximum(memberships.sum(axis=2), 1e-9)
-        shares = weights / count
-        means = memberships @ values / weights
-        variances = memberships @ squares / weights - means**2
-        if pooled:
+        law_sizes = np.maximum(memberships.sum(axis=2), 1e-9)
+        shares = law_sizes / count
+        means = memberships @ values / law_sizes
+        variances = memberships @ squares / law_sizes - means**2
+        if equal_sds:
             pooled_variance = np.sum(shares * variances, axis=1, keepdims=True)
             variances = np.broadcast_to(pooled_variance, variances.shape)
         variances = np.maximum(variances, MIN_SD_SHARE**2)
-        logs = (
+        log_densities = (
             np.log(shares / np.sqrt(2.0 * math.pi * variances))[:, :, None]
             - 0.5 * (values - means[:, :, None]) ** 2 / variances[:, :, None]
         )
-        max_logs = logs.max(axis=1, keepdims=True)
-        memberships = np.exp(logs - max_logs)
+        max_log_densities = log_densities.max(axis=1, keepdims=True)
+        memberships = np.exp(log_densities - max_log_densities)
         density_sum = memberships.sum(axis=1, keepdims=True)
         memberships /= density_sum
-        log_likelihoods = (max_logs + np.log(density_sum)).sum(axis=(1, 2))
-        if np.all(log_likelihoods - previous_fits < MIN_LIKELIHOOD_GAIN * count):
+        log_likelihoods = (max_log_densities + np.log(density_sum)).sum(axis=(1, 2))
+        if np.all(log_likelihoods - previous_log_likelihoods < MIN_LIKELIHOOD_GAIN * count):
             break
-        previous_fits = log_likelihoods
-        if round_number == ROUNDS_OF_ALL_STARTS and len(log_likelihoods) > 1:
+        previous_log_likelihoods = log_likelihoods
+        if round_number == ROUNDS_WITH_ALL_STARTS and len(log_likelihoods) > 1:
             best_start = [int(np.argmax(log_likelihoods))]
-            memberships, previous_fits = (memberships[best_start], previous_fits[best_start])
+            memberships = memberships[best_start]
+            previous_log_likelihoods = previous_log_likelihoods[best_start]
     best = int(np.argmax(log_likelihoods))
     return float(log_likelihoods[best]), np.array([shares[best], means[best], variances[best]])
 
@@ -300,48 +309,46 @@ def _deepest_valley(shares: FloatArray, means: FloatArray, sds: FloatArray) -> t
 def half_sample_mode(ordered: FloatArray) -> float:
     """Return the half-sample mode (Bickel and Frühwirth 2006).
 
-    Each round keeps the half of the values with the smallest range. The values are ascending.
+    Each round keeps half of the values with the smallest range. The values are ascending.
     """
-    shortest = ordered
-    while len(shortest) > 3:
-        half_length = (len(shortest) + 1) // 2
-        widths = shortest[half_length - 1 :] - shortest[: len(shortest) - half_length + 1]
+    narrowest = ordered
+    while len(narrowest) > 3:
+        half_length = (len(narrowest) + 1) // 2
+        widths = narrowest[half_length - 1 :] - narrowest[: len(narrowest) - half_length + 1]
         start = int(np.argmin(widths))
-        shortest = shortest[start : start + half_length]
-    if len(shortest) == 3:
-        left, right = shortest[1] - shortest[0], shortest[2] - shortest[1]
+        narrowest = narrowest[start : start + half_length]
+    if len(narrowest) == 3:
+        left, right = narrowest[1] - narrowest[0], narrowest[2] - narrowest[1]
         if left != right:
-            shortest = shortest[:2] if left < right else shortest[1:]
-    return float(np.mean(shortest))
+            narrowest = narrowest[:2] if left < right else narrowest[1:]
+    return float(np.mean(narrowest))
 
 
-STUDENT_FREEDOMS = np.array([1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0])
+STUDENT_DEGREES = np.array([1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0])
 """Degrees of freedom with which Student's t is fitted."""
-STUDENT_ROUNDS = 40
-GUMBEL_ROUNDS = 30
-SEARCH_ROUNDS = 60
-"""Numbers of rounds: for Student's t, for the Gumbel laws, and at most for a pattern search."""
-MIN_STEP = 0.01
-"""Step below which a pattern search stops."""
+STUDENT_ROUNDS, SPIKE_ROUNDS, GUMBEL_ROUNDS = 40, 40, 30
+"""Numbers of rounds of EM, for Student's t and for spikes, and of bisection, for Gumbel laws."""
+MAX_SEARCH_ROUNDS, MIN_SEARCH_STEP = 60, 0.01
+"""Maximum number of rounds of a pattern search, and the step below which it stops."""
 BETA_END_DISTANCES = (0.5, 2.0, 8.0)
-"""Distances of a beta law's ends from the extreme values, in units of the range over n."""
-SPIKE_ROUNDS = 40
+"""Distances from the largest value to the upper end of a beta law, and from the smallest value to
+its lower end. The unit is the range of the n values over n."""
 SPIKE_SHARES = (0.02, 0.1)
-"""Shares of spikes at which the ``SPIKE_ROUNDS`` rounds of the fit start."""
+"""Shares of spikes from which EM starts."""
 MAX_SPIKE_SHARE = 0.15
 """Maximum share of spikes; more frequent distant values are not spikes."""
 _MIN_POSITIVE = 1e-300
-"""Lower limit of a density before its logarithm is taken."""
+"""Smallest number of which a logarithm is taken."""
 _HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 
 
-def best_single_bic(values: FloatArray) -> float:
+def least_bic_with_one_peak(values: FloatArray) -> float:
     """Return the least BIC among the fits of shapes with one peak.
 
     For p parameters, n values and the likelihood L, the BIC is p·ln n - 2·ln L (Schwarz 1978). The
-    shapes are normal, both Gumbels, uniform, beta and Student's t. Three more have their tail on
-    the longer side: exponentially modified normal, shifted lognormal and normal with rare spikes.
-    The values are ascending. The functions ``_fit_…`` return log likelihoods.
+    shapes are normal, both Gumbels, uniform, beta and Student's t. Three shapes have one tail, on
+    the side of the sample's longer tail: exponentially modified normal, shifted lognormal, and
+    normal with rare spikes. The values are ascending. Functions ``_fit_…`` return log likelihoods.
     """
     count = len(values)
     # In units of the sd, the starts of the searches are near their results.
@@ -376,23 +383,26 @@ def _fit_beta(values: FloatArray) -> float:
         width = value_range + 2.0 * extra
         scaled = (values - values[0] + extra) / width
         # The likelihood depends on the sample only through these two means.
-        mean_log, mean_log1p = (float(np.mean(np.log(scaled))), float(np.mean(np.log1p(-scaled))))
+        mean_log, mean_log_of_rest = (
+            float(np.mean(np.log(scaled))),
+            float(np.mean(np.log1p(-scaled))),
+        )
         mean, variance = float(np.mean(scaled)), float(np.var(scaled))
         exponent_sum = max(2.0, mean * (1.0 - mean) / variance - 1.0)
         start = (max(1.0, mean * exponent_sum), max(1.0, (1.0 - mean) * exponent_sum))
-        log_density = _max_beta_log_density(mean_log, mean_log1p, start, math.log(width))
+        log_density = _max_beta_log_density(mean_log, mean_log_of_rest, start, math.log(width))
         max_log_density = max(max_log_density, log_density)
     return len(values) * max_log_density
 
 
 def _max_beta_log_density(
-    mean_log: float, mean_log1p: float, start: tuple[float, float], ln_width: float
+    mean_log: float, mean_log_of_rest: float, start: tuple[float, float], log_width: float
 ) -> float:
-    """Return the maximum of the mean log density over both exponents, by pattern search."""
+    """Return the maximum of the mean log density, given the means of ln x and ln(1 - x)."""
 
     def log_density(first: float, second: float) -> float:
         constant = math.lgamma(first + second) - math.lgamma(first) - math.lgamma(second)
-        return constant + (first - 1.0) * mean_log + (second - 1.0) * mean_log1p - ln_width
+        return constant + (first - 1.0) * mean_log + (second - 1.0) * mean_log_of_rest - log_width
 
     exponents, max_log_density, step = start, log_density(*start), 0.3
     while step > 1e-2:
@@ -412,14 +422,14 @@ def _max_beta_log_density(
 def _fit_gumbel(values: FloatArray) -> float:
     """Fit the Gumbel law of maxima, by bisection of the likelihood equation for the scale."""
     mean, smallest = float(np.mean(values)), float(np.min(values))
-    low, high = 1e-3, 10.0
+    low_scale, high_scale = 1e-3, 10.0
     for _ in range(GUMBEL_ROUNDS):
-        scale = math.sqrt(low * high)
+        scale = math.sqrt(low_scale * high_scale)
         weight = np.exp(-(values - smallest) / scale)
         if scale - mean + float(np.sum(values * weight) / np.sum(weight)) > 0:
-            high = scale
+            high_scale = scale
         else:
-            low = scale
+            low_scale = scale
     location = smallest - scale * math.log(float(np.mean(weight)))
     standardised = (values - location) / scale
     return float(np.sum(-standardised - np.exp(-standardised))) - len(values) * math.log(scale)
@@ -427,22 +437,20 @@ def _fit_gumbel(values: FloatArray) -> float:
 
 def _fit_student(values: FloatArray) -> float:
     """Fit Student's t by EM (Lange, Little and Taylor 1989), over a grid of degrees of freedom."""
-    freedom = STUDENT_FREEDOMS[:, None]
-    centre = np.full_like(freedom, np.median(values))
-    scale = np.full_like(freedom, max(1e-3, float(np.median(np.abs(values - centre[0])))))
+    degrees = STUDENT_DEGREES[:, None]
+    centre = np.full_like(degrees, np.median(values))
+    scale = np.full_like(degrees, max(1e-3, float(np.median(np.abs(values - centre[0])))))
     for _ in range(STUDENT_ROUNDS):
-        weight = (freedom + 1.0) / (freedom + ((values - centre) / scale) ** 2)
+        weight = (degrees + 1.0) / (degrees + ((values - centre) / scale) ** 2)
         centre = np.sum(weight * values, axis=1, keepdims=True) / weight.sum(axis=1, keepdims=True)
         scale = np.sqrt(np.mean(weight * (values - centre) ** 2, axis=1, keepdims=True)) + 1e-9
     constant = [
-        math.lgamma((freedom + 1) / 2)
-        - math.lgamma(freedom / 2)
-        - 0.5 * math.log(freedom * math.pi)
-        for freedom in STUDENT_FREEDOMS
+        math.lgamma((degree + 1) / 2) - math.lgamma(degree / 2) - 0.5 * math.log(degree * math.pi)
+        for degree in STUDENT_DEGREES
     ]
-    tails = np.log1p(((values - centre) / scale) ** 2 / freedom).sum(axis=1)
+    tails = np.log1p(((values - centre) / scale) ** 2 / degrees).sum(axis=1)
     log_likelihoods = len(values) * (constant - np.log(scale[:, 0])) - (
-        (STUDENT_FREEDOMS + 1) / 2 * tails
+        (STUDENT_DEGREES + 1) / 2 * tails
     )
     return float(log_likelihoods.max())
 
@@ -467,32 +475,34 @@ def _fit_exponentially_modified_normal(values: FloatArray) -> float:
         total -= len(values) * np.log(2.0 * tail_mean[:, 0])
         return total
 
+    # The skewness, from 0 to 2, gives the mean of the exponential variable.
     skewness = min(1.9, max(0.05, float(np.mean(values**3))))
     tail_mean_by_skewness = (skewness / 2.0) ** (1.0 / 3.0)
     starts = [
         [-tail_mean, 0.5 * math.log(1.0 - tail_mean**2), math.log(tail_mean)]
         for tail_mean in (tail_mean_by_skewness, 0.5, 0.9, 0.99)
     ]
-    return _max_likelihood(log_likelihood, np.array(starts))
+    return _max_log_likelihood(log_likelihood, np.array(starts))
 
 
 def _fit_shifted_lognormal(values: FloatArray) -> float:
-    """Fit a lognormal law above a shift, by the profile likelihood over the shift.
+    """Fit a lognormal law that begins at a shift: take the best of a grid of shifts.
 
     If the shift approaches the smallest value, the likelihood grows without bound. So the shift
     stays at least a hundredth of the range below the smallest value.
     """
     smallest, value_range = float(values[0]), float(values[-1] - values[0])
     shifts = smallest - value_range * np.geomspace(0.01, 100.0, 60)
-    logs = np.log(values[None, :] - shifts[:, None])
-    log_likelihoods = -0.5 * len(values) * (np.log(2.0 * math.pi * np.var(logs, axis=1)) + 1.0)
-    return float(np.max(log_likelihoods - logs.sum(axis=1)))
+    log_excesses = np.log(values[None, :] - shifts[:, None])
+    variances = np.var(log_excesses, axis=1)
+    log_likelihoods = -0.5 * len(values) * (np.log(2.0 * math.pi * variances) + 1.0)
+    return float(np.max(log_likelihoods - log_excesses.sum(axis=1)))
 
 
 def _fit_normal_with_spikes(values: FloatArray) -> float:
     """Fit a normal law with rare spikes: uniform over the range, or exponential above the mean.
 
-    EM fits both kinds of spikes at once, from several shares of spikes.
+    EM fits both kinds of spikes at once, from several shares. All densities are logarithms.
     """
     count = len(values)
     share = np.array(SPIKE_SHARES * 2)[:, None]
@@ -524,21 +534,21 @@ def _fit_normal_with_spikes(values: FloatArray) -> float:
     return float(log_likelihoods.max())
 
 
-def _max_likelihood(
+def _max_log_likelihood(
     log_likelihood: Callable[[FloatArray], FloatArray], starts: FloatArray
 ) -> float:
-    """Return the maximum of a function, by pattern search (Hooke and Jeeves 1961)."""
+    """Return the maximum of a log likelihood, by pattern search (Hooke and Jeeves 1961)."""
     values = log_likelihood(starts)
     best_point, max_value = starts[int(np.argmax(values))], float(np.max(values))
     directions = np.concatenate([np.eye(3), -np.eye(3), _DIAGONALS])
     step = 0.4
-    for _ in range(SEARCH_ROUNDS):
+    for _ in range(MAX_SEARCH_ROUNDS):
         points = best_point + step * directions
         values = log_likelihood(points)
         index = int(np.argmax(values))
         if values[index] > max_value:
             best_point, max_value = points[index], float(values[index])
-        elif step < MIN_STEP:
+        elif step < MIN_SEARCH_STEP:
             break
         else:
             step *= 0.5
@@ -546,22 +556,23 @@ def _max_likelihood(
 
 
 _DIAGONALS = np.array([[1.0, 1.0, -1.0], [-1.0, -1.0, 1.0], [1.0, 0.0, -1.0], [-1.0, 0.0, 1.0]])
-"""Steps of (location, ln sd, ln tail mean) that exchange tail for location or sd."""
+"""Directions of the search, as (location, ln sd, ln tail mean): if the tail grows, the location
+falls, or the location and the sd; and the reverse."""
 
 
 def _scaled_erfc(values: FloatArray) -> FloatArray:
     """Return exp(x²)·erfc(x) for x ≥ 0, with a relative error of 1e-9."""
-    positions = (values - _MIDDLE_VALUE) / (values + _MIDDLE_VALUE)
-    scaled: FloatArray = _scaled_erfc_series()(positions) / (1.0 + 2.0 * values)
+    t = (values - _MIDDLE_VALUE) / (values + _MIDDLE_VALUE)
+    scaled: FloatArray = _scaled_erfc_series()(t) / (1.0 + 2.0 * values)
     return scaled
 
 
 @cache
 def _scaled_erfc_series() -> Chebyshev:
-    """Interpolate (1 + 2x)·exp(x²)·erfc(x), x = _MIDDLE_VALUE·(1 + t)/(1 - t), over -1 ≤ t ≤ 1."""
+    """Return a polynomial in t for (1 + 2x)·exp(x²)·erfc(x), with x = 3.75·(1 + t)/(1 - t)."""
 
-    def exact(position: float) -> float:
-        value = _MIDDLE_VALUE * (1.0 + position) / (1.0 - position)
+    def exact(t: float) -> float:
+        value = _MIDDLE_VALUE * (1.0 + t) / (1.0 - t)
         if value < _MIN_ASYMPTOTIC_VALUE:
             return (1.0 + 2.0 * value) * math.exp(value**2) * math.erfc(value)
         # The first terms of the asymptotic series (Abramowitz and Stegun 7.1.23).
@@ -576,8 +587,8 @@ def _scaled_erfc_series() -> Chebyshev:
 
 
 _MIDDLE_VALUE = 3.75
-"""Value of x in the middle of the interpolation, at t = 0."""
+"""The x at t = 0."""
 _MIN_ASYMPTOTIC_VALUE = 25.0
-"""From this x on, a series replaces the product, which would overflow."""
+"""The x from which on a series replaces the product, which would overflow."""
 _SERIES_DEGREE = 14
-"""Degree of the polynomial that interpolates the function."""
+"""Degree of the polynomial."""

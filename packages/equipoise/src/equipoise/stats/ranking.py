@@ -12,8 +12,7 @@ alpha (Ville 1939; Bonferroni):
   together have alpha/2.
 - For the baseline, the tests against all candidates together have alpha.
 
-So the chance that a fastest condition is ever out is at most alpha. This holds for each condition
-separately. If several are equally fast, the chance that any of them is ever out is larger.
+So the chance that a fastest condition is ever out is at most alpha, for each condition separately.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Scaling laws: how a cost grows with the size N, as c N^a (log N)^b, with intervals.
 
 Over the sizes of one study, log log N is almost a linear function of log N. Many pairs of a and b
-fit equally well, so a is estimated separately for each b. A simple law fits if it agrees with the
-growth of the cost from each size to the next.
+fit equally well, so the *exponent* a is estimated separately for each *log power* b. A *simple law*
+has an exponent such as 1 or 1.5. It fits if it agrees with the growth of the cost from each size to
+the next.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ class ScalingLaw(Struct, frozen=True):
     """Exponent for each power of log N; the first one belongs to the plain power law. With only
     two sizes, each law fits exactly."""
     growth: tuple[Growth, ...]
-    simple: tuple[tuple[float, int], ...]
+    simple_laws: tuple[tuple[float, int], ...]
     """Pairs (a, b) of the simple laws that agree with the interval of each growth."""
     has_intervals: bool
     """Whether every growth has an interval; without intervals, no law can be excluded."""
@@ -97,7 +98,6 @@ def scaling_law(sizes: Sequence[float], costs: FloatArray, *, seed: int) -> Scal
     - The growth from one size to the next is the median of the log ratios within blocks. It has an
       exact binomial interval (David and Nagaraja 2003, §7.1). The growths share the level 0.05
       (Bonferroni).
-    - The sum of these medians gives the log cost at each size.
     - For each power b, the exponent a is the slope of a least-squares line. Its interval is the
       percentile interval of circular block resamples (Politis and Romano 1992).
     - A simple law fits if it lies within the intervals of all growths.
@@ -110,8 +110,8 @@ def scaling_law(sizes: Sequence[float], costs: FloatArray, *, seed: int) -> Scal
             hint="give at least two different sizes above 1",
         )
     with np.errstate(divide="ignore"):
-        logs = np.log(costs[:, size_order])
-    medians = _medians(logs[None])[0]
+        log_costs = np.log(costs[:, size_order])
+    medians = _medians(log_costs[None])[0]
     if not np.isfinite(medians).all():
         unusable_size = ordered[np.flatnonzero(~np.isfinite(medians))[0]]
         raise UnusableInput(
@@ -119,8 +119,8 @@ def scaling_law(sizes: Sequence[float], costs: FloatArray, *, seed: int) -> Scal
             "out, cost 0 or were left out",
             hint=f"leave out the size {unusable_size:g}, or give a longer {option('timeout')}",
         )
-    growth = tuple(_growth_of_each_step(ordered, logs))
-    profile, resampled = _profiles(logs[None])[0], _resampled_profiles(logs, seed)
+    growth = tuple(_growth_of_each_step(ordered, log_costs))
+    profile, resampled = _profiles(log_costs[None])[0], _resampled_profiles(log_costs, seed)
     return ScalingLaw(
         sizes=tuple(ordered.tolist()),
         medians=tuple(np.exp(medians).tolist()),
@@ -129,7 +129,7 @@ def scaling_law(sizes: Sequence[float], costs: FloatArray, *, seed: int) -> Scal
             for log_power in LOG_POWERS
         ),
         growth=growth,
-        simple=tuple(
+        simple_laws=tuple(
             (exponent, log_power)
             for log_power in LOG_POWERS
             for exponent in SIMPLE_EXPONENTS
@@ -146,15 +146,15 @@ def describe_law(exponent: float, log_power: int) -> str:
     return f"{size} {logarithm}".strip() or "constant"
 
 
-def _medians(logs: FloatArray) -> FloatArray:
+def _medians(log_costs: FloatArray) -> FloatArray:
     """Return medians over blocks, shape (r, k), of r samples of shape (n, k); NaN if unknown."""
-    is_unknown = np.asarray(np.isnan(logs).all(axis=1))
+    is_unknown = np.asarray(np.isnan(log_costs).all(axis=1))
     # NumPy would warn about a column without any known value.
-    medians = np.nanmedian(np.where(is_unknown[:, None], 0.0, logs), axis=1)
+    medians = np.nanmedian(np.where(is_unknown[:, None], 0.0, log_costs), axis=1)
     return np.asarray(np.where(is_unknown, np.nan, medians), dtype=np.float64)
 
 
-def _profiles(logs: FloatArray) -> FloatArray:
+def _profiles(log_costs: FloatArray) -> FloatArray:
     """Return the profiles of r samples of shape (n, k), shape (r, k).
 
     A profile has the log cost at each of the k sizes, minus the log cost at the smallest size. Each
@@ -162,41 +162,41 @@ def _profiles(logs: FloatArray) -> FloatArray:
     host. If no block has both sizes, the two medians give the step.
     """
     with np.errstate(invalid="ignore"):
-        within_blocks = _medians(np.diff(logs, axis=2))
-        between_medians = np.diff(_medians(logs), axis=1)
+        within_blocks = _medians(np.diff(log_costs, axis=2))
+        between_medians = np.diff(_medians(log_costs), axis=1)
     log_steps = np.where(np.isfinite(within_blocks), within_blocks, between_medians)
-    zeros = np.zeros((len(logs), 1))
+    zeros = np.zeros((len(log_costs), 1))
     return np.concatenate([zeros, np.cumsum(log_steps, axis=1)], axis=1)
 
 
-def _resampled_profiles(logs: FloatArray, seed: int) -> FloatArray | None:
-    if len(logs) < MIN_BLOCKS:
+def _resampled_profiles(log_costs: FloatArray, seed: int) -> FloatArray | None:
+    if len(log_costs) < MIN_BLOCKS:
         return None
-    indices = circular_block_indices(len(logs), RESAMPLES, np.random.default_rng(seed))
-    profiles = _profiles(logs[indices])
+    indices = circular_block_indices(len(log_costs), RESAMPLES, np.random.default_rng(seed))
+    profiles = _profiles(log_costs[indices])
     return profiles[np.isfinite(profiles).all(axis=1)]
 
 
 def _fit_exponent(
     log_sizes: FloatArray, profile: FloatArray, resampled: FloatArray | None, log_power: int
 ) -> Exponent:
-    offsets = log_power * np.log(log_sizes)
+    of_log_power = log_power * np.log(log_sizes)
     centred = log_sizes - log_sizes.mean()
     weights = centred / (centred**2).sum()
-    exponent = float((profile - offsets) @ weights)
-    residuals = profile - offsets - exponent * log_sizes
+    exponent = float((profile - of_log_power) @ weights)
+    residuals = profile - of_log_power - exponent * log_sizes
     residuals -= residuals.mean()
     interval: Interval = (None, None)
     if resampled is not None and len(resampled):
-        interval = percentile_interval((resampled - offsets) @ weights)
+        interval = percentile_interval((resampled - of_log_power) @ weights)
     return Exponent(log_power, exponent, interval, float(np.expm1(np.abs(residuals).max())))
 
 
-def _growth_of_each_step(sizes: FloatArray, logs: FloatArray) -> Iterator[Growth]:
+def _growth_of_each_step(sizes: FloatArray, log_costs: FloatArray) -> Iterator[Growth]:
     pairs = list(itertools.pairwise(sizes.tolist()))
     for index, (smaller, larger) in enumerate(pairs):
-        has_both = np.isfinite(logs[:, index : index + 2]).all(axis=1)
-        differences = np.sort(logs[has_both, index + 1] - logs[has_both, index])
+        has_both = np.isfinite(log_costs[:, index : index + 2]).all(axis=1)
+        differences = np.sort(log_costs[has_both, index + 1] - log_costs[has_both, index])
         median, low, high = math.nan, None, None
         if len(differences):
             median = float(np.median(differences))

@@ -1,6 +1,7 @@
 """Blocks of one candidate and the baseline for the betting engine (docs/methods/interval.md).
 
-Also here: how often the candidate is slower, and the points of a chart of the confidence sequence.
+The engine bets on the *difference* of each block, a log ratio. A difference up to the *tolerance*
+of its block is a tie (`stats.resolution`).
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from equipoise.stats.resolution import (
 
 BASELINE_FIRST = 1
 CANDIDATE_FIRST = -1
-"""This constant and the one above: the two orders of a block, as the engine needs them."""
+"""This constant and `BASELINE_FIRST` are the two orders of a block, as the engine needs them."""
 
 
 def block_differences(
@@ -37,8 +38,8 @@ def block_differences(
 
     ``quantum``, the smallest step of the metric, is one number for all blocks or has shape (n,).
 
-    A difference is ±inf if one trial timed out or cost nothing. It is NaN, a tie, if both trials
-    did. It is also NaN if one trial cost nothing and its opponent less than 1.5 quanta.
+    A difference is ±inf if one trial timed out or cost nothing. A tie is NaN: both trials timed
+    out, both cost nothing, or one cost nothing and the other less than 1.5 quanta.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         differences = np.log(candidate) - np.log(baseline)
@@ -54,7 +55,7 @@ class PairedBlocks:
 
     ``baseline`` and ``candidate``, shape (n,), are costs; +inf for a trial that timed out.
     ``orders``, shape (n,), are 1 if the baseline ran before the candidate, else -1. By default the
-    metric has no resolution. ``covariates``, shape (n, 2, c), are readings before the trials of
+    metric has no smallest step. ``covariates``, shape (n, 2, c), are readings before the trials of
     both conditions; NaN where unknown. c is at most 8. A program must not influence its own
     covariate: an adjustment by that covariate would remove the effect, too.
 
@@ -71,9 +72,9 @@ class PairedBlocks:
         resolution: Resolution = NO_RESOLUTION,
         covariates: FloatArray | None = None,
     ) -> None:
-        self._history = PastValues(resolution)
+        self._past_values = PastValues(resolution)
         baseline_costs, candidate_costs, signs = _checked_arrays(baseline, candidate, orders)
-        differences, tolerances = self._add_to_history(baseline_costs, candidate_costs)
+        differences, tolerances = self._add_past_values(baseline_costs, candidate_costs)
         readings = (
             None if covariates is None else _readings(baseline_costs, candidate_costs, covariates)
         )
@@ -92,53 +93,55 @@ class PairedBlocks:
     def pooled(
         cls,
         baseline: FloatArray,
-        twin: FloatArray,
+        control: FloatArray,
         candidate: FloatArray,
         orders: OrderArray,
-        twin_orders: OrderArray,
+        control_orders: OrderArray,
         *,
         resolution: Resolution = NO_RESOLUTION,
         covariates: FloatArray | None = None,
     ) -> Self:
         """Return the blocks of a campaign whose baseline ran twice in each block.
 
-        The second run is the *twin*, also called the control. Each of the two runs has half of the
-        stake. The property ``baseline`` is the mean of the two runs (docs/methods/control.md).
+        The second run is the *control*. Each of the two runs has half of the stake. The property
+        ``baseline`` is the mean of the two runs (docs/methods/control.md).
 
-        Parameters and errors are as in the class. ``orders`` and ``twin_orders`` are 1 if the
-        baseline, or its twin, ran before the candidate, else -1. Covariates have shape (n, 3, c):
-        readings before the trials of the baseline, its twin and the candidate.
+        Parameters and errors are as in the class. ``orders`` and ``control_orders`` are 1 if the
+        baseline, or the control, ran before the candidate, else -1. Covariates have shape
+        (n, 3, c): readings before the trials of the baseline, the control and the candidate.
         """
         blocks = cls(resolution=resolution)
         all_covariates = itertools.repeat(None, len(baseline)) if covariates is None else covariates
         for *costs_and_orders, readings in zip(
-            baseline, twin, candidate, orders, twin_orders, all_covariates, strict=True
+            baseline, control, candidate, orders, control_orders, all_covariates, strict=True
         ):
             blocks.append_pooled(*costs_and_orders, covariates=readings)
         return blocks
 
     def set_resolution(self, resolution: Resolution) -> None:
         """Set the resolution of the metric, unless a block already has a finite cost."""
-        if self._history.is_empty:
-            self._history = PastValues(resolution)
+        if self._past_values.is_empty:
+            self._past_values = PastValues(resolution)
 
     def append_pooled(
         self,
         baseline: float,
-        twin: float,
+        control: float,
         candidate: float,
         order: int,
-        twin_order: int,
+        control_order: int,
         *,
         covariates: FloatArray | None = None,
     ) -> None:
         """Add the next block of a baseline that ran twice; ``covariates`` have shape (3, c)."""
         baseline_costs, candidate_costs, orders = _checked_arrays(
-            [baseline, twin], [candidate, candidate], [order, twin_order]
+            [baseline, control], [candidate, candidate], [order, control_order]
         )
         tolerances = self._next_tolerances(baseline_costs, candidate_costs)
-        differences = self._next_differences(baseline_costs, candidate_costs, self._history.quantum)
-        self._history.add(baseline_costs.tolist(), [float(candidate)])
+        differences = self._next_differences(
+            baseline_costs, candidate_costs, self._past_values.quantum
+        )
+        self._past_values.add(baseline_costs.tolist(), [float(candidate)])
         self.engine.push_pooled(
             (float(differences[0]), float(differences[1])),
             (int(orders[0]), int(orders[1])),
@@ -150,7 +153,7 @@ class PairedBlocks:
                 _readings_of_block(baseline_costs[1:], candidate_costs[1:], covariates[[1, 2]]),
             ),
         )
-        mean_baseline = 0.5 * (float(baseline) + float(twin))
+        mean_baseline = 0.5 * (float(baseline) + float(control))
         self._own_baseline.append(float(baseline))
         self._append_to_lists(
             mean_baseline, candidate, differences, orders, float(tolerances.max())
@@ -161,7 +164,7 @@ class PairedBlocks:
     ) -> None:
         """Add the next block; parameters are as in the class, ``covariates`` of shape (2, c)."""
         baseline_costs, candidate_costs, orders = _checked_arrays([baseline], [candidate], [order])
-        differences, tolerances = self._add_to_history(baseline_costs, candidate_costs)
+        differences, tolerances = self._add_past_values(baseline_costs, candidate_costs)
         readings = (
             None
             if covariates is None
@@ -192,42 +195,44 @@ class PairedBlocks:
         unadjusted_blocks.engine, unadjusted_blocks.verdicts = self.engine.unadjusted(), {}
         return unadjusted_blocks
 
-    def _add_to_history(
+    def _add_past_values(
         self, baseline: FloatArray, candidate: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         """Add the costs of the next blocks, and return the blocks' differences and tolerances."""
-        if self._history.is_exact:
+        if self._past_values.has_no_quantum:
             return self._next_differences(baseline, candidate, 0.0), np.zeros_like(baseline)
         quanta, tolerances = np.zeros_like(baseline), np.empty_like(baseline)
         for index, (cost, other_cost) in enumerate(
             zip(baseline.tolist(), candidate.tolist(), strict=True)
         ):
-            if self._history.is_empty:
+            if self._past_values.is_empty:
                 tolerances[index] = self._next_tolerances(baseline[[index]], candidate[[index]])[0]
             else:
-                tolerances[index] = self._history.tolerance()
+                tolerances[index] = self._past_values.tolerance()
             if not (cost and other_cost):
                 # Only costs of 0 need the quantum, which may be slow to infer.
-                quanta[index] = self._history.quantum
-            self._history.add([cost], [other_cost])
+                quanta[index] = self._past_values.quantum
+            self._past_values.add([cost], [other_cost])
         return self._next_differences(baseline, candidate, quanta), tolerances
 
     def _next_tolerances(self, baseline: FloatArray, candidate: FloatArray) -> FloatArray:
         """Return the tolerances of the pairs of one block; the first block uses its own costs."""
-        if not self._history.is_empty:
-            return np.full_like(baseline, self._history.tolerance())
-        values_of = self._history.values
-        return tie_tolerance(values_of(baseline), values_of(candidate), self._history.quantum)
+        if not self._past_values.is_empty:
+            return np.full_like(baseline, self._past_values.tolerance())
+        values_of = self._past_values.values
+        return tie_tolerance(values_of(baseline), values_of(candidate), self._past_values.quantum)
 
     def _next_differences(
         self, baseline: FloatArray, candidate: FloatArray, quantum: float | FloatArray
     ) -> FloatArray:
         # For an inverse cost, infinity may be a timeout, which is never a tie with another cost.
-        return block_differences(baseline, candidate, 0.0 if self._history.are_inverse else quantum)
+        return block_differences(
+            baseline, candidate, 0.0 if self._past_values.has_inverse_costs else quantum
+        )
 
     @property
     def tolerances(self) -> FloatArray:
-        """Shape (n,): log difference in each block that the resolution of the metric can hide."""
+        """Shape (n,): tolerance of each block."""
         return np.array(self._recorded_tolerances)
 
     @property
@@ -249,12 +254,12 @@ class PairedBlocks:
 
     @property
     def baseline(self) -> FloatArray:
-        """Shape (n,): costs of the baseline; with a twin, the means of both runs."""
+        """Shape (n,): costs of the baseline; with a control, the means of both runs."""
         return np.array(self._baseline)
 
     @property
     def own_baseline(self) -> FloatArray:
-        """Shape (n,): costs of the baseline's own runs, without its twin."""
+        """Shape (n,): costs of the baseline's own runs, without the control."""
         return np.array(self._own_baseline)
 
     @property
@@ -312,7 +317,7 @@ class SlowerShare(Struct, frozen=True):
     slower: int
     """Number of blocks in which the candidate was slower."""
     decided: int
-    """Number of blocks without a tie; a difference below the clock's resolution is a tie."""
+    """Number of blocks without a tie."""
 
 
 def probability_slower(blocks: PairedBlocks, *, level: float) -> SlowerShare:

@@ -1,17 +1,16 @@
 """Find the rows that cost more or less in a later session, which was not interleaved.
 
 A session is one measurement of all rows. A row is one condition, with one cost for each process. No
-coin orders the two sessions. So a row's ratio includes everything else that differs between them,
-such as the boot or the temperature. Four variances say how large such differences are
-(docs/methods/campaigns.md):
+coin orders the two sessions. So a row's ratio includes everything else that differs between the
+sessions, such as the temperature. Its variance has four parts (docs/methods/campaigns.md):
 
 - The spread of the processes. The mean of a row's log costs leaves out a fifth at each end, because
   of disturbed processes (Yuen 1974).
-- The drift within a session. If the halves of a session differ more than its processes do, its
-  variances are multiplied by `variance_factor`.
-- The movement of whole blocks. All rows of a block may move together. This variance is not divided
-  by the number of blocks.
-- The difference between sessions. Most rows do not change, so their typical difference estimates
+- The drift within a session. If the halves of a session differ more than its processes do, the
+  session's variances are multiplied by a `variance_factor`.
+- The movement of blocks: all rows of a block may become slower or faster together. This variance is
+  not divided by the number of blocks.
+- The difference between sessions. Most rows do not change, so their typical log ratio estimates
   this variance (an empirical null: Efron 2004).
 
 The false-discovery rate over the rows is at most alpha (Benjamini and Hochberg 1995). The intervals
@@ -36,7 +35,7 @@ MIN_PROCESSES, _MIN_VALUES_FOR_HALVES = 2, 4
 _TRIMMED_SHARE = 0.2
 """Share of the values that is trimmed at each end."""
 _MEDIAN_EFFICIENCY = 0.37
-"""Efficiency of the median absolute value, as an estimate of the sd of a normal law."""
+"""Efficiency of the median absolute value as an estimate of the sd of a normal distribution."""
 _MIN_ROWS = 5
 """Minimum number of rows from which an effect that all rows share is estimated."""
 
@@ -62,19 +61,19 @@ class SessionDrift(Struct, frozen=True):
 
 
 class RowChange(Struct, frozen=True):
-    """Change of one row: log ratios of its costs, later session over earlier session."""
+    """Change of one row: later session over earlier session, in log units."""
 
-    difference: float
+    log_ratio: float
     low: float
     high: float
     """Upper bound; both bounds are infinite if a session has only one process."""
     p_value: float
     """P-value for "the change is at most the smallest effect that matters"."""
     changed: bool
-    """Whether the p-value is at most ``Changes.level``."""
+    """Whether the p-value is at most ``SessionChanges.level``."""
 
 
-class Changes(Struct, frozen=True):
+class SessionChanges(Struct, frozen=True):
     """Changes of all rows between two sessions."""
 
     rows: tuple[RowChange, ...]
@@ -95,13 +94,13 @@ def changes_between(
     *,
     min_effect: float,
     alpha: float = 0.05,
-    between_sd: float = 0.0,
-) -> Changes:
+    sd_between_sessions: float = 0.0,
+) -> SessionChanges:
     """Return the changes of all rows from the earlier to the later session.
 
     Both sessions have the same rows, at least one. A row has changed if its log ratio is outside
     ±ln(1 + min_effect/100). ``alpha`` is the false-discovery rate, and 1 minus the coverage of the
-    interval of the mean. ``between_sd`` is the `difference_between_sessions`, in log units; 0 if it
+    interval of the mean. ``sd_between_sessions`` is as in `estimate_sd_between_sessions`; 0 if it
     is unknown.
     """
     margin = math.log1p(min_effect / 100.0)
@@ -109,34 +108,36 @@ def changes_between(
     # Variances that all rows share, each with its degrees of freedom.
     shared_variances = (
         *((drift.block_sd**2, drift.blocks - 1) for drift in pairs.drifts),
-        (between_sd**2, max(1, round(_MEDIAN_EFFICIENCY * len(earlier)))),
+        (sd_between_sessions**2, max(1, round(_MEDIAN_EFFICIENCY * len(earlier)))),
     )
     shared_variance = sum(variance for variance, _ in shared_variances)
     standard_errors = np.sqrt(pairs.variances.sum(axis=1) + shared_variance).tolist()
-    differences = pairs.differences.tolist()
-    row_freedoms = [
-        _combined_freedom(tuple(zip(variances, freedoms, strict=True)), shared_variances)
-        for variances, freedoms in zip(pairs.variances.tolist(), pairs.freedoms, strict=True)
+    log_ratios = pairs.log_ratios.tolist()
+    row_degrees = [
+        _combined_degrees(tuple(zip(variances, degrees, strict=True)), shared_variances)
+        for variances, degrees in zip(
+            pairs.variances.tolist(), pairs.degrees_of_freedom, strict=True
+        )
     ]
     p_values = list(
-        map(_p_value, differences, standard_errors, row_freedoms, itertools.repeat(margin))
+        map(_p_value, log_ratios, standard_errors, row_degrees, itertools.repeat(margin))
     )
     level = alpha * max(1, _selected_count(p_values, alpha)) / len(p_values)
     half_widths = [
-        error * student_quantile(1.0 - level / 2.0, freedom) if freedom else math.inf
-        for error, freedom in zip(standard_errors, row_freedoms, strict=True)
+        error * student_quantile(1.0 - level / 2.0, degrees) if degrees else math.inf
+        for error, degrees in zip(standard_errors, row_degrees, strict=True)
     ]
-    mean = float(np.mean(pairs.differences))
-    # Rows are independent, except for the effects that they share.
+    mean = float(np.mean(pairs.log_ratios))
+    # Rows are independent, except for the variances that they share.
     row_variances = pairs.variances[np.isfinite(pairs.variances).all(axis=1)]
     mean_error = math.inf
     if len(row_variances):
-        mean_error = math.sqrt(float(row_variances.sum()) / len(differences) ** 2 + shared_variance)
-    half_width = mean_error * student_quantile(1.0 - alpha / 2.0, max(row_freedoms, default=0) or 1)
-    return Changes(
+        mean_error = math.sqrt(float(row_variances.sum()) / len(log_ratios) ** 2 + shared_variance)
+    half_width = mean_error * student_quantile(1.0 - alpha / 2.0, max(row_degrees, default=0) or 1)
+    return SessionChanges(
         rows=tuple(
-            RowChange(change, change - width, change + width, p_value, p_value <= level)
-            for change, width, p_value in zip(differences, half_widths, p_values, strict=True)
+            RowChange(log_ratio, log_ratio - width, log_ratio + width, p_value, p_value <= level)
+            for log_ratio, width, p_value in zip(log_ratios, half_widths, p_values, strict=True)
         ),
         level=level,
         earlier=pairs.drifts[0],
@@ -147,21 +148,21 @@ def changes_between(
     )
 
 
-def difference_between_sessions(
+def estimate_sd_between_sessions(
     earlier: Sequence[SessionRow], later: Sequence[SessionRow]
 ) -> float:
     """Estimate how much two sessions differ, in addition to the spread and drift within them.
 
     The estimate is a standard deviation in log units. Its square is the robust variance of the
-    rows' differences minus the typical variance of their errors. It assumes that most rows did not
-    change.
+    rows' log ratios minus the typical variance of their errors. The estimate assumes that most rows
+    did not change.
     """
     if len(earlier) < _MIN_ROWS:
         return 0.0
     pairs = _paired_rows(earlier, later)
     shared_variance = pairs.drifts[0].block_sd ** 2 + pairs.drifts[1].block_sd ** 2
     error_variances = pairs.variances.sum(axis=1) + shared_variance
-    spread = NORMAL_MAD * float(np.median(np.abs(pairs.differences)))
+    spread = NORMAL_MAD * float(np.median(np.abs(pairs.log_ratios)))
     return math.sqrt(max(0.0, spread**2 - float(np.median(error_variances))))
 
 
@@ -169,11 +170,11 @@ class _RowPairs(Struct, frozen=True):
     """Each row in both sessions. The first of two values belongs to the earlier session."""
 
     drifts: tuple[SessionDrift, SessionDrift]
-    differences: FloatArray
+    log_ratios: FloatArray
     """Shape (rows,): trimmed mean of the log costs, later minus earlier session."""
     variances: FloatArray
     """Shape (rows, 2): variances of the trimmed means, times the session's variance factor."""
-    freedoms: Sequence[tuple[int, int]]
+    degrees_of_freedom: Sequence[tuple[int, int]]
     """Degrees of freedom of the two variances of each row."""
 
 
@@ -183,7 +184,7 @@ class _TrimmedMean(Struct, frozen=True):
     mean: float
     variance: float
     """Variance of the mean; infinite for a single process."""
-    freedom: int
+    degrees_of_freedom: int
     """Degrees of freedom of the variance."""
 
 
@@ -198,7 +199,7 @@ def _paired_rows(earlier: Sequence[SessionRow], later: Sequence[SessionRow]) -> 
         np.array([after.mean - before.mean for before, after in rows]),
         np.array([(before.variance, after.variance) for before, after in rows])
         * [drift.variance_factor for drift in drifts],
-        [(before.freedom, after.freedom) for before, after in rows],
+        [(before.degrees_of_freedom, after.degrees_of_freedom) for before, after in rows],
     )
 
 
@@ -207,12 +208,12 @@ def _trimmed_mean(row: SessionRow) -> _TrimmedMean:
     count = len(ordered)
     cut_count = math.floor(_TRIMMED_SHARE * count)
     trimmed = ordered[cut_count : count - cut_count]
-    freedom = len(trimmed) - 1
+    degrees = len(trimmed) - 1
     variance = math.inf
     if count >= MIN_PROCESSES:
         winsorised = np.clip(ordered, trimmed[0], trimmed[-1])
-        variance = float(np.var(winsorised, ddof=1)) * (count - 1) / (len(trimmed) * freedom)
-    return _TrimmedMean(float(np.mean(trimmed)), variance, freedom)
+        variance = float(np.var(winsorised, ddof=1)) * (count - 1) / (len(trimmed) * degrees)
+    return _TrimmedMean(float(np.mean(trimmed)), variance, degrees)
 
 
 def session_drift(rows: Sequence[SessionRow]) -> SessionDrift:
@@ -220,31 +221,28 @@ def session_drift(rows: Sequence[SessionRow]) -> SessionDrift:
     block_moves = _block_moves(rows)
     moves = list(block_moves.values())
     block_sd = float(np.std(moves, ddof=1)) if len(moves) > 1 else 0.0
-    excesses = [
-        excess
+    row_factors = [
+        factor
         for row in rows
         if (
-            excess := _halves_excess(
+            factor := _drift_factor(
                 np.log(row.costs) - [block_moves.get(block, 0.0) for block in row.blocks]
             )
         )
         is not None
     ]
-    has_enough_rows = len(excesses) >= _MIN_ROWS
-    variance_factor = max(1.0, float(np.median(excesses))) if has_enough_rows else 1.0
+    has_enough_rows = len(row_factors) >= _MIN_ROWS
+    variance_factor = max(1.0, float(np.median(row_factors))) if has_enough_rows else 1.0
     return SessionDrift(variance_factor, block_sd, len(moves))
 
 
 def _block_moves(rows: Sequence[SessionRow]) -> dict[int, float]:
-    """Return how far all rows of each block moved together, in log units.
-
-    Each row has a difference: its log cost in the block minus its median log cost. The movement is
-    the median of these differences.
-    """
+    """Return, for each block, the median over all rows of log cost minus the row's median."""
     moves_by_block: dict[int, list[float]] = defaultdict(list)
     for row in rows:
-        logs = np.log(row.costs)
-        for block, move in zip(row.blocks.tolist(), (logs - np.median(logs)).tolist(), strict=True):
+        log_costs = np.log(row.costs)
+        moves = (log_costs - np.median(log_costs)).tolist()
+        for block, move in zip(row.blocks.tolist(), moves, strict=True):
             moves_by_block[block].append(move)
     return {
         block: float(np.median(moves_of_block))
@@ -253,27 +251,25 @@ def _block_moves(rows: Sequence[SessionRow]) -> dict[int, float]:
     }
 
 
-def _halves_excess(logs: FloatArray) -> float | None:
-    """Return the squared t statistic of a row's two halves over its median without drift.
-
-    The result is ``None`` for too few processes, or if all costs are equal.
-    """
-    half_length = len(logs) // 2
-    if len(logs) < _MIN_VALUES_FOR_HALVES:
+def _drift_factor(log_costs: FloatArray) -> float | None:
+    """Return t² of a row's two halves over the median of t² without drift; ``None`` if unknown."""
+    half_length = len(log_costs) // 2
+    if len(log_costs) < _MIN_VALUES_FOR_HALVES:
         return None
-    first_half, last_half = logs[:half_length], logs[-half_length:]
-    freedom = 2 * (half_length - 1)
-    pooled = (
+    first_half, last_half = log_costs[:half_length], log_costs[-half_length:]
+    degrees = 2 * (half_length - 1)
+    pooled_variance = (
         np.sum((first_half - first_half.mean()) ** 2) + np.sum((last_half - last_half.mean()) ** 2)
-    ) / freedom
-    if pooled <= 0.0:
+    ) / degrees
+    if pooled_variance <= 0.0:
         return None
-    squared_t = float((last_half.mean() - first_half.mean()) ** 2 / (2.0 * pooled / half_length))
-    # The median of F with 1 and ``freedom`` degrees of freedom is Student's third quartile squared.
-    return squared_t / student_quantile(0.75, freedom) ** 2
+    squared_error = 2.0 * pooled_variance / half_length
+    squared_t = float((last_half.mean() - first_half.mean()) ** 2 / squared_error)
+    # Without drift, t² has the median of Student's third quartile squared.
+    return squared_t / student_quantile(0.75, degrees) ** 2
 
 
-def _combined_freedom(
+def _combined_degrees(
     row_variances: Sequence[tuple[float, int]], shared_variances: Sequence[tuple[float, int]]
 ) -> int:
     """Return the degrees of freedom of a sum of variances (Satterthwaite 1946; Welch 1947).
@@ -281,25 +277,26 @@ def _combined_freedom(
     Each variance is given with its degrees of freedom. ``row_variances`` has one variance for each
     session. The result is 0 if a session has only one process.
     """
-    if min(freedom for _, freedom in row_variances) < 1:
+    if min(degrees for _, degrees in row_variances) < 1:
         return 0
     summands = [
-        (variance, freedom)
-        for variance, freedom in (*row_variances, *shared_variances)
+        (variance, degrees)
+        for variance, degrees in (*row_variances, *shared_variances)
         if variance > 0.0
     ]
     if not summands:
-        return sum(freedom for _, freedom in row_variances)
+        return sum(degrees for _, degrees in row_variances)
     total = sum(variance for variance, _ in summands)
-    squares = sum(variance**2 / freedom for variance, freedom in summands)
+    squares = sum(variance**2 / degrees for variance, degrees in summands)
     return max(1, math.floor(total**2 / squares))
 
 
-def _p_value(difference: float, error: float, freedom: int, margin: float) -> float:
-    excess = abs(difference) - margin
-    if freedom == 0 or excess <= 0.0:
+def _p_value(log_ratio: float, error: float, degrees: int, margin: float) -> float:
+    """Return the p-value for "the true log ratio is within ± ``margin``"."""
+    excess = abs(log_ratio) - margin
+    if degrees == 0 or excess <= 0.0:
         return 1.0
-    return student_p_value(excess / error, freedom) if error > 0.0 else 0.0
+    return student_p_value(excess / error, degrees) if error > 0.0 else 0.0
 
 
 def _selected_count(p_values: Sequence[float], alpha: float) -> int:

@@ -1,8 +1,9 @@
-"""The shift function: how much slower the fast, the middle and the slow runs are.
+"""Whether the fast, the middle and the slow runs of two conditions have the same ratio.
 
-`is_mostly_waiting` decides whether most of a difference in time is waiting for a processor (run
-delay). A sign test decides whether waiting is more than half of the extra time in most blocks
-(Dixon and Mood 1946). The sums over all blocks must agree.
+- `shift_function`: the ratio of each decile.
+- `minimum_misleads`: whether a ranking by minimum contradicts the verdict.
+- `statistic_answers`: which condition is faster by the minimum, each decile and the mean.
+- `is_mostly_waiting`: whether most of a difference in time is waiting for a processor (run delay).
 """
 
 from __future__ import annotations
@@ -25,12 +26,11 @@ DECILES = tuple(decile / 10 for decile in range(1, 10))
 RESAMPLES = 2000
 """Number of bootstrap resamples for the bands."""
 TAIL_QUANTILE = 0.99
-BLOCKS_FOR_TAIL = 100
+MIN_BLOCKS_FOR_TAIL = 100
 """Minimum number of blocks for answers by the 99th percentile and the maximum. With fewer blocks,
 this percentile lies between the two largest costs."""
 MIN_BLOCKS = 10
 """Minimum number of blocks: with fewer, the outer deciles are extremes without a valid band."""
-
 _MAX_RESAMPLED_COSTS = 2_000_000
 """Maximum number of resampled costs in memory at once."""
 
@@ -47,7 +47,7 @@ class ShiftFunction(Struct, frozen=True):
     ratio: FloatArray
     low: FloatArray
     high: FloatArray
-    """Upper bounds of the ratios, each at 95 %."""
+    """Upper bounds of the ratios; each pair of bounds is an interval at 95 %."""
     blocks: int
 
 
@@ -105,7 +105,7 @@ def _require_usable_costs(baseline: FloatArray, candidate: FloatArray) -> None:
 
 
 def _ratios(baseline: FloatArray, candidate: FloatArray) -> FloatArray:
-    """Return the ratio of each decile, (samples, deciles), for arrays (samples, blocks)."""
+    """Return the ratio of each decile, shape (r, deciles), for costs of shape (r, blocks)."""
     denominators, numerators = (_quantiles(baseline, DECILES), _quantiles(candidate, DECILES))
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios: FloatArray = np.where(numerators == denominators, 1.0, numerators / denominators)
@@ -159,12 +159,13 @@ def statistic_answers(
     From 100 blocks on, the 99th percentile and the maximum follow the deciles.
 
     ``baseline`` and ``candidate``, shape (n,), are costs of 0 or more, +inf for a trial that timed
-    out. ``level`` is the maximum chance that any decile is certain of the wrong winner, if trials
-    are independent. The extremes and the mean are never certain. No interval of a mean of unlimited
-    costs has an error rate (Bahadur and Savage 1956).
+    out. An answer is certain if the intervals of both conditions do not overlap. ``level`` is the
+    maximum chance of a certain answer that is wrong, if trials are independent. Answers by the
+    minimum, the maximum and the mean are never certain: no interval of a mean of unlimited costs
+    has an error rate (Bahadur and Savage 1956).
     """
     margin = margin_of(min_effect)
-    has_tail = len(baseline) >= BLOCKS_FOR_TAIL
+    has_tail = len(baseline) >= MIN_BLOCKS_FOR_TAIL
     quantiles = (*DECILES, TAIL_QUANTILE) if has_tail else DECILES
     quantile_names = [f"p{round(100 * quantile)}" for quantile in quantiles]
 
@@ -192,10 +193,9 @@ def statistic_answers(
 def _certain_signs(
     baseline: FloatArray, candidate: FloatArray, quantiles: Sequence[float], level: float
 ) -> Iterator[Literal[-1, 0, 1]]:
-    """Yield a sign for each quantile: 1 if the candidate is certainly slower at the quantile.
+    """Yield 1 if the candidate is certainly slower at a quantile, -1 if certainly faster, else 0.
 
-    The sign is -1 if the candidate is certainly faster, else 0. A difference is certain if the
-    intervals of the two conditions do not overlap. The levels of all intervals add up to ``level``.
+    The levels of all intervals add up to ``level``.
     """
     quantile_level = level / (2 * len(quantiles))
     ordered = [np.sort(costs) for costs in (baseline, candidate)]
@@ -233,12 +233,13 @@ _NORMAL_95 = 1.6448536269514722
 def is_mostly_waiting(extra_s: FloatArray, waiting_s: FloatArray) -> bool:
     """Return whether waiting is over half of the extra time, in most blocks and in total.
 
-    ``extra_s`` is the wall time of the slower condition minus the wall time of the faster
-    condition. ``waiting_s`` is the same difference of run delays. Both are in seconds, shape (n,).
+    A sign test decides on "in most blocks" (Dixon and Mood 1946). ``extra_s`` is the wall time of
+    the slower condition minus the wall time of the faster condition. ``waiting_s`` is the same
+    difference of run delays. Both are in seconds, shape (n,).
     """
     blocks = len(extra_s)
     waiting_blocks = int(((extra_s > 0.0) & (waiting_s > MAJORITY_SHARE * extra_s)).sum())
     if not waiting_s.sum() > MAJORITY_SHARE * extra_s.sum() > 0.0:
         return False
-    # Normal approximation with continuity correction: from five blocks on, at most a block wrong.
+    # Normal approximation with continuity correction, wrong by at most one block.
     return waiting_blocks - 0.5 > (blocks + _NORMAL_95 * math.sqrt(blocks)) / 2.0

@@ -29,16 +29,14 @@ ANALYSES_PER_DOUBLING = 3
 on. With more comparisons, chance would balance the slow runs too often."""
 MAX_DELAY_RATIO = 2.0
 """Maximum ratio of the typical delays of both conditions' slow runs, if they are similar."""
-SLOW_SPREADS = 5.0
-"""Minimum distance of a slow run from the median, in robust standard deviations."""
-SLOW_MARGINS = 5.0
-"""Minimum distance of a slow run from the median, in smallest effects that matter."""
+MIN_SLOW_SPREADS, MIN_SLOW_MARGINS = 5.0, 5.0
+"""Minimum distance of a slow run from the median, in robust standard deviations and in margins."""
 SLOW_FACTORS = (1.02, 1.05, 1.1, 1.15, 1.2, 1.3, 1.4, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 5.0, 7.0, 10.0)
-"""Multiples of the median above which a run may be slow; they go on with 50, 100, 500 and so on."""
+"""Multiples of the median above which a run may be slow. Larger multiples are 50, 100, 500 …"""
 FIRST_THRESHOLD_BLOCKS = 10
 """Number of blocks that give the first threshold; each doubling gives a new threshold."""
 LEVEL_SHARE = 0.2
-"""Level of the slow-run test as a fraction of alpha, in addition to alpha: 1 % at alpha 5 %."""
+"""Level of the slow-run test (its chance of a false answer) over alpha: 1 % at alpha 5 %."""
 
 
 class SlowRunCounts(Struct, frozen=True):
@@ -65,9 +63,6 @@ class SlowRunTest(Struct, frozen=True):
     """Maximum chance that the test ever names a condition if exchanging them changes nothing."""
     side: int
     """1 if the candidate has slow runs more often, -1 if the baseline does, 0 if unknown."""
-
-
-# -- whether the means allow "equivalent"
 
 
 def means_allow_equivalence(baseline: FloatArray, candidate: FloatArray, margin: float) -> bool:
@@ -111,10 +106,10 @@ def ln_bound_of_means(hosts: Sequence[tuple[float, FloatArray, FloatArray]]) -> 
 def have_balanced_slow_runs(baseline: FloatArray, candidate: FloatArray, margin: float) -> bool:
     """Return whether slow runs in both conditions alone push the bound over the margin.
 
-    Both conditions then have slow runs. The numbers of slow runs differ by at most the root of
-    their sum. The typical delays differ by at most a factor of 2. The ratio of means is within the
-    margin. The bound of costs is within the margin, too, if slow runs are clipped at their
-    threshold.
+    Slow runs are balanced under these conditions. Both conditions have slow runs. The numbers of
+    slow runs differ by at most the root of their sum. The typical delays differ by at most a factor
+    of 2. The ratio of means is within the margin. So is the bound, after slow runs were clipped at
+    their threshold.
     """
     if len(baseline) < MIN_RUNS_FOR_EQUIVALENT:
         return False
@@ -167,9 +162,6 @@ def blocks_until_means_allow(
     return max(missing_blocks, math.ceil(blocks * (growth - 1.0)))
 
 
-# -- which slow runs would have appeared
-
-
 def blocks_to_show(share: float, alpha: float) -> int:
     """Return the number of runs in which a kind of slow run would have appeared.
 
@@ -185,9 +177,6 @@ def unseen_share(runs: int, alpha: float) -> float:
     return -math.expm1(math.log(alpha) / max(1, runs))
 
 
-# -- slow runs that were observed
-
-
 def slow_factor(costs: FloatArray, margin: float) -> float:
     """Return a round multiple of the median; a run above it is slow.
 
@@ -200,7 +189,7 @@ def slow_factor(costs: FloatArray, margin: float) -> float:
     if len(logs):
         log_spread = NORMAL_MAD * float(median_of(np.abs(logs - median_of(logs))))
     return _round_factor(
-        max(math.exp(min(SLOW_SPREADS * log_spread, 50.0)), 1.0 + SLOW_MARGINS * margin)
+        max(math.exp(min(MIN_SLOW_SPREADS * log_spread, 50.0)), 1.0 + MIN_SLOW_MARGINS * margin)
     )
 
 
@@ -233,9 +222,6 @@ def slow_run_counts(baseline: FloatArray, candidate: FloatArray, margin: float) 
     return SlowRunCounts(factor, counts[0], counts[1], len(baseline))
 
 
-# -- which condition has more of them
-
-
 def slow_run_test(
     baseline: FloatArray, candidate: FloatArray, *, margin: float, alpha: float
 ) -> SlowRunTest:
@@ -246,13 +232,13 @@ def slow_run_test(
     a block exceeds the threshold, it is then the candidate's with chance ½. Bets on this coin,
     mixed over beta(½, ½), give an e-value (Robbins 1970). The test names a condition once the
     e-value reaches 1/level. So the chance of a false name is at most ``level`` at any stop (Ville
-    1939). The level is a fifth of alpha, in addition to alpha.
+    1939). The level, a fifth of alpha, is in addition to the alpha of the verdicts.
 
     The test is only for conditions whose typical runs take the same time.
 
     Costs have shape (n,); a timeout, +inf, exceeds every threshold.
     """
-    slow_signs = _discordant_signs(baseline, candidate, margin)
+    slow_signs = _slow_signs(baseline, candidate, margin)
     level = LEVEL_SHARE * alpha
     side = candidate_only = 0
     ln_e_value = 0.0
@@ -265,7 +251,7 @@ def slow_run_test(
     return SlowRunTest(len(slow_signs) - candidate_only, candidate_only, e_value, level, side)
 
 
-def _discordant_signs(baseline: FloatArray, candidate: FloatArray, margin: float) -> list[int]:
+def _slow_signs(baseline: FloatArray, candidate: FloatArray, margin: float) -> list[int]:
     """Return 1 for a block in which only the candidate's run was slow, -1 for only the baseline's.
 
     The signs are in the order of the blocks; other blocks are left out.

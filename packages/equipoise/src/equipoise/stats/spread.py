@@ -1,10 +1,9 @@
 """Whether the times of one program spread less if a source of chance is held constant.
 
-Each block has a trial in which the source varies and a trial in which it is fixed. The log times of
-both conditions are centred at their median. The distances from the median are replaced by their
-ranks, so that one disturbed trial counts little (Conover 1999, §5.3). If holding the source changes
-nothing, the two distances of a block may be exchanged. So a permutation test flips the signs of the
-differences between them.
+Each block has a trial in which the source varies and a trial in which the source is held. The
+distances of log times from the median of their condition are replaced by their ranks, so that one
+disturbed trial counts little (Conover 1999, §5.3). If holding the source changes nothing, the two
+distances of a block may be exchanged. So a permutation test flips the signs of their differences.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ CHANCE_KIND: CauseKind = "chance"
 """Value of ``kind`` for a cause that is a source of chance (docs/reference/document.md)."""
 MIN_BLOCKS = 8
 """Minimum number of blocks for a small p-value after Holm's correction for five sources."""
-FLIPS = 9999
+PERMUTATIONS = 9999
 """Number of random sets of signs in the permutation test."""
 _MIN_SPREAD_AS_FACTOR = 0.25
 """A text shows a spread as a factor from this number of log units on."""
@@ -38,14 +37,14 @@ SPREAD_QUANTILES = (0.1, 0.9)
 
 
 class SpreadChange(Struct, frozen=True):
-    """Spreads of the times in the same blocks, with the source of chance varying and fixed."""
+    """Spreads of the times in the same blocks, with the source of chance varying and held."""
 
     varying_spread: float
     """Spread of the log times while the source varies: 0.1 is about ±10 %."""
-    fixed_spread: float
+    held_spread: float
     """Spread of the log times with the source held."""
     share: float | None
-    """Fraction of the variance that disappears with the source held: 1 - (fixed / varying spread)².
+    """Fraction of the variance that disappears with the source held: 1 - (held / varying spread)².
     It is negative if the times spread more with the source held, ``None`` if the varying spread is
     0."""
     share_ci: Interval
@@ -68,20 +67,20 @@ def describe_spread(log_spread: float) -> str:
     return f"×÷{math.exp(log_spread):.3g}"
 
 
-def spread_change(varying: FloatArray, fixed: FloatArray, *, seed: int) -> SpreadChange | None:
+def spread_change(varying: FloatArray, held: FloatArray, *, seed: int) -> SpreadChange | None:
     """Compare the spreads of two conditions; return ``None`` for under ``MIN_BLOCKS`` blocks.
 
-    ``varying`` and ``fixed``, shape (n,), are positive finite costs in the same n blocks.
+    ``varying`` and ``held``, shape (n,), are positive finite costs in the same n blocks.
     """
     if len(varying) < MIN_BLOCKS:
         return None
-    varying_spread, fixed_spread = spread(varying), spread(fixed)
+    varying_spread, held_spread = spread(varying), spread(held)
     return SpreadChange(
         varying_spread=varying_spread,
-        fixed_spread=fixed_spread,
-        share=None if varying_spread == 0.0 else 1.0 - (fixed_spread / varying_spread) ** 2,
-        share_ci=_share_interval(varying, fixed, seed),
-        p_value=_p_value(varying, fixed, seed),
+        held_spread=held_spread,
+        share=None if varying_spread == 0.0 else 1.0 - (held_spread / varying_spread) ** 2,
+        share_ci=_share_interval(varying, held, seed),
+        p_value=_p_value(varying, held, seed),
         blocks=len(varying),
     )
 
@@ -97,26 +96,26 @@ def holm(p_values: Sequence[float]) -> tuple[float, ...]:
     return tuple(adjusted)
 
 
-def _p_value(varying: FloatArray, fixed: FloatArray, seed: int) -> float:
-    distances = [np.abs(np.log(costs) - np.median(np.log(costs))) for costs in (varying, fixed)]
+def _p_value(varying: FloatArray, held: FloatArray, seed: int) -> float:
+    distances = [np.abs(np.log(costs) - np.median(np.log(costs))) for costs in (varying, held)]
     ranks = shared_ranks(np.concatenate(distances))
     differences = ranks[len(varying) :] - ranks[: len(varying)]
     generator = np.random.default_rng(seed)
-    signs = generator.integers(0, 2, size=(FLIPS, len(varying)), dtype=np.int8) * 2 - 1
+    signs = generator.integers(0, 2, size=(PERMUTATIONS, len(varying)), dtype=np.int8) * 2 - 1
     sums = signs @ differences
-    # The observed signs count as one more flip, so that the p-value is never 0.
+    # The observed signs count as one more permutation, so that the p-value is never 0.
     at_most_observed = int(np.sum(sums <= differences.sum() + 1e-9))
-    return (1 + at_most_observed) / (1 + FLIPS)
+    return (1 + at_most_observed) / (1 + PERMUTATIONS)
 
 
-def _share_interval(varying: FloatArray, fixed: FloatArray, seed: int) -> Interval:
+def _share_interval(varying: FloatArray, held: FloatArray, seed: int) -> Interval:
     generator = np.random.default_rng(seed)
     indices = circular_block_indices(len(varying), RESAMPLES, generator)
-    varying_spreads, fixed_spreads = (
+    varying_spreads, held_spreads = (
         np.subtract(*np.quantile(np.log(costs)[indices], SPREAD_QUANTILES[::-1], axis=1))
-        for costs in (varying, fixed)
+        for costs in (varying, held)
     )
     if not (varying_spreads > 0.0).all():
         return (None, None)
-    low, high = percentile_interval(1.0 - (fixed_spreads / varying_spreads) ** 2)
+    low, high = percentile_interval(1.0 - (held_spreads / varying_spreads) ** 2)
     return (low, high) if math.isfinite(low) and math.isfinite(high) else (None, None)

@@ -1,12 +1,12 @@
-"""Ordinary intervals for one analysis: of two samples, or of the effects of several campaigns.
+"""Intervals for a single analysis: of two samples, or of the effects of several campaigns.
 
 `sample_ratio` and `sample_difference` compare two samples. They assume independent trials that are
 about normal (for a ratio, with normal logarithms). Samples of unknown origin may not be
 independent. Drift between the samples is part of the result.
 
 `pool` averages the effects of several campaigns; several campaigns of one boot count as one. A
-campaign stops when its effect looks large, so the mean effect would be too large. Only the blocks
-up to the first block at which a campaign could have stopped give an unbiased mean.
+campaign stops when its effect looks large, so the mean of these effects would be too large. Give
+`pool` only the blocks up to the first block at which a campaign could have stopped.
 
 `common_ratio` assumes that all campaigns have one ratio in common. Its interval holds whenever each
 campaign stopped, and for any number of campaigns (crates/verdict, ``common``).
@@ -32,11 +32,11 @@ from equipoise.stats.verdict import finite_ratio, typical_log_ratio
 ESTIMAND = "ratio of geometric means"
 """The quantity that `sample_ratio` estimates."""
 NO_SPREAD = "the values do not vary"
-ONE_RUN = "one process does not show how much processes differ"
+ONE_PROCESS = "one process does not show how much processes differ"
 ONE_BLOCK = "one block does not show how much blocks differ"
 """This constant and the two above are reasons why an interval is unknown."""
-
 _MAX_LOG_RATIO = math.log(np.finfo(np.float64).max)
+"""Logarithm of the largest number, which a ratio must not exceed."""
 
 
 class SampleRatio(Struct, frozen=True):
@@ -88,31 +88,31 @@ def sample_difference(
     rounded down. The samples have at least one value each, all finite. ``level`` is 1 minus the
     nominal coverage.
     """
-    difference, error, freedom = (_paired_difference if paired else _welch_difference)(
+    difference, error, degrees = (_paired_difference if paired else _welch_difference)(
         baseline, candidate
     )
-    if freedom == 0 or error == 0.0:
-        too_few_reason = ONE_BLOCK if paired else ONE_RUN
-        return SampleDifference(difference, (None, None), NO_SPREAD if freedom else too_few_reason)
-    half_width = student_quantile(1.0 - level / 2.0, freedom) * error
+    if degrees == 0 or error == 0.0:
+        too_few_reason = ONE_BLOCK if paired else ONE_PROCESS
+        return SampleDifference(difference, (None, None), NO_SPREAD if degrees else too_few_reason)
+    half_width = student_quantile(1.0 - level / 2.0, degrees) * error
     return SampleDifference(difference, (difference - half_width, difference + half_width), None)
 
 
 def _welch_difference(baseline: FloatArray, candidate: FloatArray) -> tuple[float, float, int]:
-    """Return the difference, its standard error and its freedom; 0 if a sample has one value."""
+    """Return the difference, its standard error and degrees of freedom; 0 for a single value."""
     difference = float(np.mean(candidate) - np.mean(baseline))
     if min(len(baseline), len(candidate)) < 2:
         return difference, 0.0, 0
     # Equal values have an error of exactly 0, which rounding in the mean would hide.
-    squared_errors = [
+    errors_and_degrees = [
         (float(np.var(sample, ddof=1)) / len(sample), len(sample) - 1)
         for sample in (baseline, candidate)
         if (sample != sample[0]).any()
     ]
-    if not squared_errors:
+    if not errors_and_degrees:
         return difference, 0.0, 1
-    variance = sum(squared_error for squared_error, _ in squared_errors)
-    squares = sum(squared_error**2 / freedom for squared_error, freedom in squared_errors)
+    variance = sum(squared_error for squared_error, _ in errors_and_degrees)
+    squares = sum(squared_error**2 / degrees for squared_error, degrees in errors_and_degrees)
     return difference, math.sqrt(variance), max(1, math.floor(variance**2 / squares))
 
 
@@ -131,7 +131,8 @@ def pool(effects: FloatArray, errors: FloatArray, boots: Sequence[str]) -> Poole
     ``effects`` are the log ratios of the campaigns. ``errors`` are their standard errors within the
     campaign. ``boots`` names the boot and kernel of each campaign.
 
-    The replicates are boots or, with a single boot, campaigns. Their mean has Student's interval.
+    The replicates are the boots or, with a single boot, the campaigns. Their mean has Student's
+    interval.
     The variance between campaigns is the variance of the effects minus the mean squared error,
     never below 0 (Hedges 1983).
 

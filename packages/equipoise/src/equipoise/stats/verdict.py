@@ -3,6 +3,9 @@
 docs/methods/verdict.md defines the verdicts. Effects are log ratios of a cost, candidate over
 baseline. "Within ±min_effect" means within ±ln(1 + min_effect/100). So exchanging candidate and
 baseline only exchanges the verdicts ``faster`` and ``slower``.
+
+The *level* of an interval is 1 minus its coverage. A *running* interval has the ratios that no
+interim analysis excluded, an interval *at the stop* those that the last analysis does not exclude.
 """
 
 from __future__ import annotations
@@ -42,8 +45,9 @@ MAX_CONTINUATIONS = 800
 MIN_CONTINUATIONS = 8
 """Minimum number of continuations of each undecided comparison."""
 FORECAST_GROWTH = 20
-"""Maximum length of a continuation, as a multiple of the blocks so far, within two more bounds:"""
+"""Maximum length of a continuation, as a multiple of the blocks so far."""
 MIN_FORECAST_BLOCKS, MAX_FORECAST_BLOCKS = 200, 4000
+"""Bounds of this maximum length."""
 _MAX_WON_BLOCKS = 200
 """Number of won blocks that suffices to exclude a ratio at any level in use."""
 MIN_WIDTH_SHARE = 0.7
@@ -82,7 +86,7 @@ class ComparisonVerdict(Struct, frozen=True):
     """False if no constant ratio agrees with all blocks, or if the estimate is outside the running
     interval: ``low`` and ``high`` are then the interval at the stop."""
     lost_analyses: int = 0
-    """Number of planned analyses across layouts that timeouts made impossible."""
+    """Number of planned analyses across layouts that were impossible because of timeouts."""
 
     @property
     def ratio(self) -> float | None:
@@ -203,9 +207,9 @@ def blocks_to_go(
 
     The forecast is the median over simulated continuations of the campaign. They draw blocks of the
     campaign with new coins, and assume that the current estimate is true. If this estimate is
-    within the margin, the forecast includes the blocks that the means need for ``equivalent``. The
-    forecast is ``None`` if the comparison is decided or its means forbid ``equivalent``. It is also
-    ``None`` if half of the continuations reach no verdict.
+    within the margin, the forecast includes the blocks that the means need for ``equivalent``. A
+    comparison has no forecast if it is decided, if its means forbid ``equivalent``, or if half of
+    the continuations reach no verdict.
 
     ``comparisons`` and ``verdicts`` are argument and result of ``judge``; ``seed`` is below 2^64.
     """
@@ -284,12 +288,12 @@ def judge_alone(blocks: PairedBlocks, margin: float, alpha: float) -> Comparison
         trusted = _trusted_interval(blocks.engine, alpha)
         level = equivalence_level(alpha)
         # Both intervals are running, or both are at the stop: so the second lies within the first.
-        equivalence = (
+        equivalence_interval = (
             blocks.engine.interval_at_stop(level)
             if trusted.is_at_stop
             else _nonempty_interval(blocks.engine, level)[0]
         )
-        judged = judge_by_intervals(blocks, margin, alpha, trusted.interval, equivalence)
+        judged = judge_by_intervals(blocks, margin, alpha, trusted.interval, equivalence_interval)
         is_constant = trusted.ratio_is_constant and judged.ratio_is_constant
         cached = replace(judged, ratio_is_constant=is_constant)
         blocks.verdicts["alone", margin, alpha] = cached
@@ -302,8 +306,8 @@ def judge_at_stop(blocks: PairedBlocks, margin: float, level: float) -> Comparis
     if cached is None:
         # An interval without 0 implies an e-value of at least 1/level: no second test is needed.
         interval = blocks.engine.interval_at_stop(level)
-        equivalence = blocks.engine.interval_at_stop(equivalence_level(level))
-        cached = judge_by_intervals(blocks, margin, level, interval, equivalence)
+        equivalence_interval = blocks.engine.interval_at_stop(equivalence_level(level))
+        cached = judge_by_intervals(blocks, margin, level, interval, equivalence_interval)
         blocks.verdicts["at stop", margin, level] = cached
     return cached
 
@@ -375,7 +379,7 @@ def judge_by_intervals(
     margin: float,
     level: float,
     interval: tuple[float, float],
-    equivalence: tuple[float, float],
+    equivalence_interval: tuple[float, float],
     estimate: float | None = None,
 ) -> ComparisonVerdict:
     """Return the verdict from an estimate (by default the robust centre) and its intervals."""
@@ -394,7 +398,7 @@ def judge_by_intervals(
     )
     verdict, means_forbid_equivalence = verdict_by_intervals(
         interval,
-        equivalence,
+        equivalence_interval,
         typical,
         margin,
         blocks=len(blocks),
@@ -407,8 +411,8 @@ def judge_by_intervals(
         typical=typical,
         low=interval[0],
         high=interval[1],
-        equivalence_low=equivalence[0],
-        equivalence_high=equivalence[1],
+        equivalence_low=equivalence_interval[0],
+        equivalence_high=equivalence_interval[1],
         level=level,
         equivalence_level=equivalence_level(level),
         means_forbid_equivalence=means_forbid_equivalence,
@@ -421,7 +425,7 @@ def judge_by_intervals(
 
 def verdict_by_intervals(
     interval: tuple[float, float],
-    equivalence: tuple[float, float],
+    equivalence_interval: tuple[float, float],
     typical: float | None,
     margin: float,
     *,
@@ -437,7 +441,7 @@ def verdict_by_intervals(
     and the slow runs allow ``equivalent``. ``means_contradict`` takes a side, 1 for slower or -1
     for faster. It returns whether the means lie beyond the margin on the opposite side.
     """
-    (low, high), (equivalence_low, equivalence_high) = interval, equivalence
+    (low, high), (equivalence_low, equivalence_high) = interval, equivalence_interval
     is_within = -margin <= equivalence_low and equivalence_high <= margin
     is_within = is_within and margin > 0
     is_within = is_within and blocks >= EQUIVALENCE_BLOCKS and runs >= MIN_RUNS_FOR_EQUIVALENT
@@ -451,10 +455,7 @@ def verdict_by_intervals(
 
 
 def _means_contradict(blocks: PairedBlocks, side: float, margin: float) -> bool:
-    """Return whether the ratio of means is beyond the margin on the opposite side of 1.
-
-    It must stay beyond the margin if any single block is left out.
-    """
+    """Return whether the ratio of means, also without any one block, is beyond the other margin."""
     if not side * ln_ratio_of_means(blocks.baseline, blocks.candidate) < -margin:
         return False
     ratios_without_one = ln_ratios_without_one_block(blocks.baseline, blocks.candidate)

@@ -1,7 +1,8 @@
 """Whether a process warms up: the class of each trial's iterations, and of the whole workload.
 
-The classes are from Barrett et al. (2017), "Virtual machine warmup blows hot and cold". Here, the
-segments of stats/changes.py decide the class. docs/evidence/simulations.md has the differences.
+The iterations of a trial are cut into segments, each on one level (stats/changes.py). The *steady
+state* is the last stretch on equal levels, if it is long enough. A trial is flat, warm-up, slowdown
+or without a steady state (Barrett et al. 2017). docs/evidence/simulations.md compares the rules.
 """
 
 from __future__ import annotations
@@ -19,31 +20,30 @@ from equipoise.stats.changes import Segment, Segmentation, consecutive_medians, 
 STEADY_SHARE = 0.25
 """Minimum share of a trial's iterations that the steady state, at the end, must last."""
 MAX_DISSENTING_SHARE = 0.2
-"""Maximum share of trials that are not of the commonest class in a consistent workload. It is above
-one in ten, the share of trials that get a wrong class."""
+"""Maximum share of trials outside of the commonest class in a consistent workload. One in ten
+trials gets a wrong class, so the maximum is larger."""
 MIN_ITERATIONS = 20
 """Minimum number of iterations that can show a change and a steady state after it."""
 
 
 class TrialShape(Struct, frozen=True):
-    """Class of the iterations of one trial, and their levels."""
+    """Class of one trial, and the levels of its iterations."""
 
     kind: TrialClass
-    segments: Segmentation
-    """Stretches of the iterations on different levels."""
+    segmentation: Segmentation
     steady_from: int | None
     """First iteration of the steady state, from 0; ``None`` without a steady state."""
-    steady: float | None
-    """Mean of the iterations in the steady state, in their unit."""
+    steady_mean: float | None
+    """Mean of the iterations in the steady state; ``None`` without a steady state."""
     final_mean: float
-    """Equal to ``steady``. Without a steady state, it is the mean of the last ``STEADY_SHARE`` of
-    the iterations."""
+    """``steady_mean``; without a steady state, the mean of the last quarter of the iterations."""
 
 
 class WorkloadShape(Struct, frozen=True):
-    """Class of all trials of one condition."""
+    """Class of one condition, from the classes of its trials."""
 
     kind: WorkloadClass
+    """Class of the condition: the commonest class of its trials, or inconsistent."""
     trials: tuple[TrialShape, ...]
     has_steady_state: bool
     """Whether at most ``MAX_DISSENTING_SHARE`` of the trials are without a steady state."""
@@ -51,20 +51,20 @@ class WorkloadShape(Struct, frozen=True):
     """Number of trials in each class, as text."""
 
     @property
-    def steady(self) -> tuple[float, ...] | None:
-        """Level of each trial, its ``final_mean``, in order; ``None`` without a steady state."""
+    def final_means(self) -> tuple[float, ...] | None:
+        """The ``final_mean`` of each trial, in order; ``None`` without a steady state."""
         return tuple(trial.final_mean for trial in self.trials) if self.has_steady_state else None
 
 
 def classify_trial(iterations: FloatArray) -> TrialShape | None:
     """Classify the iterations of one trial; return ``None`` for fewer than ``MIN_ITERATIONS``.
 
-    ``iterations``, shape (n,), are finite costs, in order. Among more than 2,000 costs, changes are
-    searched in medians of consecutive costs.
+    ``iterations``, shape (n,), are finite costs, in order. More than 2,000 costs are first reduced
+    to medians of consecutive costs.
 
     Two levels are equal if they differ by less than 1 % or one sd (docs/methods/distribution.md).
-    The steady state is the last stretch on equal levels; it must last a quarter of the iterations.
-    The class is flat if all levels are equal, slowdown if an earlier level was lower, else warm-up.
+    The steady state must last a quarter of the iterations. With a steady state, the class is flat
+    if all levels are equal, slowdown if an earlier level was lower, else warm-up.
 
     Raise `UnusableInput` if a value is not finite.
     """
@@ -73,33 +73,35 @@ def classify_trial(iterations: FloatArray) -> TrialShape | None:
         return None
     block_medians, begins = consecutive_medians(iterations)
     median_segmentation = find_changes(block_medians)
-    stretches = Segmentation(
+    segmentation = Segmentation(
         tuple(
             Segment(int(begins[segment.begin]), int(begins[segment.end]), segment.level)
             for segment in median_segmentation.segments
         ),
         median_segmentation.sd,
     )
-    last_segment = stretches.segments[-1]
+    last_segment = segmentation.segments[-1]
     different_segments = [
-        segment for segment in stretches.segments if not stretches.are_equal(segment, last_segment)
+        segment
+        for segment in segmentation.segments
+        if not segmentation.are_equal(segment, last_segment)
     ]
     steady_from = different_segments[-1].end if different_segments else 0
     if iteration_count - steady_from < STEADY_SHARE * iteration_count:
         final_mean = float(np.mean(iterations[-round(STEADY_SHARE * iteration_count) :]))
-        return TrialShape("no steady state", stretches, None, None, final_mean)
+        return TrialShape("no steady state", segmentation, None, None, final_mean)
     kind: TrialClass = "flat"
     if different_segments:
         min_level = min(segment.level for segment in different_segments)
         kind = "slowdown" if min_level < last_segment.level else "warm-up"
-    steady = float(np.mean(iterations[steady_from:]))
-    return TrialShape(kind, stretches, steady_from, steady, steady)
+    steady_mean = float(np.mean(iterations[steady_from:]))
+    return TrialShape(kind, segmentation, steady_from, steady_mean, steady_mean)
 
 
 def workload_of(shapes: Sequence[TrialShape]) -> WorkloadShape | None:
     """Classify a workload by the classes of its trials; return ``None`` without a trial.
 
-    It is inconsistent if more than a fifth of the trials are not of the commonest class.
+    A workload is inconsistent if more than a fifth of its trials are not of the commonest class.
     """
     if not shapes:
         return None

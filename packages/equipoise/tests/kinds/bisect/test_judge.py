@@ -67,8 +67,8 @@ def test_the_culprit_is_named_and_few_commits_are_built(tmp_path: Path) -> None:
     # Both orders of the coin.
     assert {draw.order[0] < draw.order[1] for draw in draws} == {True, False}
     last = stage.heard[-1].statuses
-    assert [status.search for status in last] == [f"{21:040x} made a difference"]
-    searches = {status.search for event in stage.heard for status in event.statuses}
+    assert [status.search_status for status in last] == [f"{21:040x} made a difference"]
+    searches = {status.search_status for event in stage.heard for status in event.statuses}
     assert "32 of 32 commits are left" in searches
     assert stage.names_built[0] == (f"{0:040x}", f"{32:040x}")
 
@@ -209,8 +209,8 @@ def test_a_search_that_is_read_back_equals_the_one_that_ran(tmp_path: Path) -> N
         plan_of_bisection(16),
         stage.ledger,
         ProgressListener(),
-        judge_of=partial(Remembered, builds=stage.builds),
-        segment_of=partial(CommitsSegment, builds=stage.builds),
+        judge_factory=partial(Remembered, builds=stage.builds),
+        segment_factory=partial(CommitsSegment, builds=stage.builds),
         runner_factory=stage.hire,
         clock=stage.clock,
         now=stage.now,

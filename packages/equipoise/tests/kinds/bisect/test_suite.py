@@ -42,7 +42,7 @@ def test_each_slow_benchmark_has_a_culprit_and_the_builds_are_shared(tmp_path: P
     assert verdicts == ["culprit", "no difference", "culprit"]
     assert len(stage.builds.made) == len(set(stage.builds.made)) < COUNT
     last = stage.heard[-1].statuses
-    assert [status.search for status in last] == [
+    assert [status.search_status for status in last] == [
         f"parse: {11:040x} made a difference",
         "",
         f"sort: {4:040x} made a difference",

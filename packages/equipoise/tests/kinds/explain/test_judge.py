@@ -92,7 +92,7 @@ def test_it_settles_when_the_gap_is_called_and_every_attempt_has_its_outcome() -
         "with intervention 0",
         "with intervention 1",
     ]
-    assert attempts[1].closes.startswith("100 % [")
+    assert attempts[1].closed_fraction.startswith("100 % [")
     assert sum(attempt.blocks for attempt in attempts) == gap.blocks == number
     assert judge.needed_conditions("measured", number + 1) == (0, 1)
 
@@ -130,4 +130,4 @@ def test_a_failed_attempt_ends_alone_and_a_failure_of_the_gap_is_not_tolerated()
         (0, 1, 4, 5)
     }
     judge.add(block(plan, seconds, 1, judge))
-    assert judge.analyse()[1].closes == "ended"
+    assert judge.analyse()[1].closed_fraction == "ended"

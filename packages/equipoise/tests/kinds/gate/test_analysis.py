@@ -10,7 +10,7 @@ import msgspec.structs
 import pytest
 
 from equipoise.analysis.result import analyse_campaign
-from equipoise.campaign.blocks import QUANTA, block_costs, complete_blocks
+from equipoise.campaign.blocks import QUANTA, complete_blocks, cost_table
 from equipoise.campaign.interim import ANALYSE_EVERY_BLOCK, GROWTH_DIVISOR
 from equipoise.kinds.gate.terms import GateDocument, GatePlan, GateResult
 from equipoise.measure.trials import TrialReport
@@ -128,7 +128,7 @@ def test_a_long_gate_is_analysed_less_often_and_ends_soon_after_its_decision(
     stage = Stage(tmp_path, medians=(0.010, 0.0104), noise=0.18)
     judged_gate = result(stage, plan)
     record = stage.ledger.read_run("last")
-    costs = block_costs(plan, complete_blocks(record.draws, record.trials), "wall_s")
+    costs = cost_table(plan, complete_blocks(record.draws, record.trials), "wall_s")
     judgement, resolution = plan.judgement, Resolution(QUANTA["wall_s"])
     pairs = costs.paired_blocks(plan.contrasts[0], resolution=resolution)
     known_after = pairs.engine.blocks_to_exclude(math.log1p(0.02), 2 * judgement.alpha)

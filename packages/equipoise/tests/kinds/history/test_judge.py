@@ -79,7 +79,7 @@ def test_a_campaign_names_the_changes_and_can_be_read_back(tmp_path: Path) -> No
     assert read_history([record]).state() == judges[0].history.state()
     assert sorted(stage.builds.made) == list(range(9))
     last = stage.heard[-1].statuses
-    assert [status.search for status in last] == [
+    assert [status.search_status for status in last] == [
         f"8 commits measured, changes at {'0' * 10} and {'0' * 10}"
     ]
     assert stage.names_built[0][0] == f"{0:040x}"
@@ -140,7 +140,7 @@ def test_a_killed_campaign_loses_nothing_and_goes_on(tmp_path: Path, moment: int
         night(stage, plan_of_history(8, [first]))
     before = stage.ledger.read_run()
     judge = partial(HistoryJudge, builds=stage.builds, earlier=[first])
-    after = stage.resume(judge_of=judge)
+    after = stage.resume(judge_factory=judge)
     assert after.id == before.id
     assert after.trials[: len(before.trials)] == before.trials
     assert changes([first, after]) == [(4, 5, True)]

@@ -69,8 +69,8 @@ fn run(options: &mut Options) -> Result<Report, Problem> {
 /// Returns a matrix with uniform elements in [0, 1). The elements are positive, so relative errors
 /// of a product are small.
 pub fn random_matrix(size: usize, seed: u64) -> Vec<f64> {
-    let draws = Draws::new(seed);
+    let draws = Draws::from_seed(seed);
     (0..(size * size) as u64)
-        .map(|index| draws.uniform(index))
+        .map(|index| draws.uniform_at(index))
         .collect()
 }

@@ -41,7 +41,7 @@ fn run(options: &mut Options) -> Result<Report, Problem> {
         }
     }
     // The count is the seed: the same count gives the same numbers.
-    let draws = Draws::new(count);
+    let draws = Draws::from_seed(count);
     let baseline = MemoryBaseline::now();
     let faults_before = minor_faults();
     let mut times = Vec::with_capacity(to_usize(repeat));
@@ -54,7 +54,7 @@ fn run(options: &mut Options) -> Result<Report, Problem> {
 }
 
 fn time_sort(draws: Draws, count: u64) -> Result<Duration, Problem> {
-    let mut numbers: Vec<f64> = (0..count).map(|index| draws.uniform(index)).collect();
+    let mut numbers: Vec<f64> = (0..count).map(|index| draws.uniform_at(index)).collect();
     let expected = fingerprint(&numbers);
     let started = Instant::now();
     merge_sort(&mut numbers);
@@ -70,7 +70,7 @@ fn time_sort(draws: Draws, count: u64) -> Result<Duration, Problem> {
 fn fingerprint(numbers: &[f64]) -> u64 {
     // A generator whose seed is the number hashes the number.
     numbers.iter().fold(0, |sum, number| {
-        sum.wrapping_add(Draws::new(number.to_bits()).bits(0))
+        sum.wrapping_add(Draws::from_seed(number.to_bits()).bits_at(0))
     })
 }
 
@@ -124,7 +124,7 @@ mod tests {
 
     fn numbers(count: u64) -> Vec<f64> {
         (0..count)
-            .map(|index| (Draws::new(3).uniform(index) * 50.0).floor())
+            .map(|index| (Draws::from_seed(3).uniform_at(index) * 50.0).floor())
             .collect()
     }
 

@@ -76,11 +76,11 @@ fn read(path: &str) -> Result<Words, Problem> {
 }
 
 fn generate(count: usize) -> Words {
-    let draws = Draws::new(SEED);
+    let draws = Draws::from_seed(SEED);
     let mut words = BTreeSet::new();
     let mut index = 0;
     while words.len() < count {
-        words.insert(generate_word(draws.bits(index)));
+        words.insert(generate_word(draws.bits_at(index)));
         index += 1;
     }
     Words {

@@ -1,26 +1,33 @@
 //! The search for the commit that changed the cost: evidence against commits, and the next pair to
 //! run.
 //!
-//! Commits have indices from 0 (the first) to n (the last). The culprit has an index from 1 to n. A
-//! *group* is a commit that can run, with all commits directly before it that cannot. The *own
-//! pair* of a group is the commit before the group, and the last commit of the group.
+//! - Commits have indices from 0 (the first) to n (the last). The culprit has an index from 1 to n.
+//! - A *group* is a commit that can run, with all commits directly before it that cannot run.
+//! - The *own pair* of a group is the commit before the group, and the last commit of the group.
+//! - Each commit has a *chance* to be the culprit, which only chooses pairs and stakes.
 
-use crate::bisection::sizes::{PastBlock, Sizes};
+use crate::bisection::estimates::{Estimates, PastBlock};
 use crate::bisection::stake::Stake;
 use crate::order_statistics::median;
 
-/// Differences up to this fraction of the gap between the first and the last commit count as 0.
+/// Differences up to this fraction of the gap count as 0.
 const MARGIN_FRACTION: f64 = 0.1;
 /// Smallest prior chance of a commit, relative to 1/n for n commits.
 const MIN_PRIOR_RATIO: f64 = 0.1;
 /// This number over n is added to the chance that a commit is the culprit, so that the search also
 /// tests unlikely commits.
 const URGENCY_FLOOR: f64 = 0.01;
-/// A pair may begin or end where the summed chances of the commits reach these values.
-const WEIGHT_QUANTILES: [f64; 7] = [0.1, 0.25, 1.0 / 3.0, 0.5, 2.0 / 3.0, 0.75, 0.9];
+/// A pair may begin or end at the commits where the summed chances reach these values.
+const CHANCE_QUANTILES: [f64; 7] = [0.1, 0.25, 1.0 / 3.0, 0.5, 2.0 / 3.0, 0.75, 0.9];
 /// If a build costs at least this many trials, pairs of built commits are considered, too.
 const COSTLY_BUILD_TRIALS: f64 = 0.5;
 const TRIALS_PER_BLOCK: f64 = 2.0;
+/// The own pair of the last group runs next if its chance is above this number.
+const LIKELY: f64 = 0.5;
+/// Smallest chance by which another chance is divided.
+const MIN_CHANCE: f64 = 1e-12;
+/// The estimates are updated when the number of blocks has grown by an eighth.
+const UPDATE_GROWTH_DIVISOR: usize = 8;
 
 /// The settings of a search.
 #[derive(Clone, Debug)]
@@ -31,8 +38,8 @@ pub struct SearchSettings<'a> {
     pub alpha: f64,
     /// 1 if the last commit costs more than the first, −1 if less.
     pub direction: f64,
-    /// Difference and order (see `PairBlock`) of each block of the first and the last commit.
-    pub confirming: &'a [(f64, f64)],
+    /// Difference and order (see `PairBlock`) of each earlier block of the first and last commit.
+    pub gap_blocks: &'a [(f64, f64)],
     /// Prior chances of the n commits, in any unit; empty if they are equal.
     pub prior: &'a [f64],
 }
@@ -54,7 +61,7 @@ pub struct PairBlock {
 
 /// The commits after `before`, up to `after`. Only `after` can run. Usually this is one commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Group {
+pub struct CommitGroup {
     /// The commit before the group, which can run.
     pub before: usize,
     /// The last commit of the group.
@@ -67,10 +74,14 @@ pub enum Outcome {
     /// The search goes on.
     Open,
     /// One group remains, and the bets on its own pair prove that it changes the cost.
-    Culprit(Group),
-    /// No single commit explains the gap. The first value is the group with the most evidence of a
-    /// change, if any. The second value is the commit at which to split the search.
-    Several(Option<Group>, usize),
+    Culprit(CommitGroup),
+    /// No single commit explains the gap.
+    Several {
+        /// The group with the most evidence of a change, if any.
+        likeliest: Option<CommitGroup>,
+        /// The commit at which to split the search.
+        split: usize,
+    },
 }
 
 /// The bets against each commit.
@@ -83,27 +94,27 @@ pub struct Search {
     direction: f64,
     margin: f64,
     can_run: Vec<bool>,
-    /// ln of the likelihood that each commit is the culprit. It only chooses pairs and stakes.
+    /// ln of the chance of each commit, up to a constant.
     ln_likelihoods: Vec<f64>,
-    /// ln `E_s`: evidence against "commit s makes the whole difference".
-    ln_against: Vec<f64>,
+    /// ln `E_s`: evidence against "commit s makes the whole gap".
+    ln_evidence_against: Vec<f64>,
     /// Number of the block that excluded each commit.
     excluded_at: Vec<Option<usize>>,
-    /// ln `F_s`: evidence, from its own pair, against "commit s makes no difference".
-    ln_own: Vec<f64>,
-    /// ln of the value that `F_s` must reach; infinite before the own pair of s was run.
+    /// ln `F_s`: evidence from the own pair of s against "commit s changes nothing".
+    ln_own_evidence: Vec<f64>,
+    /// ln of the value that `F_s` must reach; infinite before the own pair of s has run.
     ln_own_thresholds: Vec<f64>,
-    /// ln `L_m` at index m: evidence of a step at a commit up to m.
-    ln_up_to: Vec<f64>,
-    /// ln `R_m` at index m: evidence of a step at a commit after m.
-    ln_after: Vec<f64>,
+    /// ln `L_m` at index m: evidence of a step among the commits up to m.
+    ln_evidence_up_to: Vec<f64>,
+    /// ln `R_m` at index m: evidence of a step among the commits after m.
+    ln_evidence_after: Vec<f64>,
     past: Vec<PastBlock>,
     block_count: usize,
-    sizes: Sizes,
-    /// Number of blocks at the last update of `sizes`.
+    estimates: Estimates,
+    /// Number of blocks at the last update of `estimates`.
     estimated_at: usize,
-    /// At index m, the chance that the culprit is one of the commits up to m.
-    weight_sums: Vec<f64>,
+    /// Sum of the chances of the commits up to m, at index m.
+    chance_sums: Vec<f64>,
 }
 
 impl Search {
@@ -116,7 +127,7 @@ impl Search {
         let count = settings.commits;
         assert!(count > 0, "a search needs at least one commit");
         let past: Vec<PastBlock> = settings
-            .confirming
+            .gap_blocks
             .iter()
             .filter(|(difference, _)| difference.is_finite())
             .map(|&(difference, order)| PastBlock {
@@ -127,7 +138,7 @@ impl Search {
             })
             .collect();
         let mut differences: Vec<f64> = past.iter().map(|block| block.difference).collect();
-        let gap = median(&mut differences).unwrap_or(Sizes::UNKNOWN.step);
+        let gap = median(&mut differences).unwrap_or(Estimates::UNKNOWN.step);
         let mut search = Self {
             commits: count,
             ln_threshold: -settings.alpha.ln(),
@@ -135,20 +146,20 @@ impl Search {
             margin: (MARGIN_FRACTION * gap).max(0.0),
             can_run: vec![true; count + 1],
             ln_likelihoods: ln_prior(settings.prior, count),
-            ln_against: vec![0.0; count],
+            ln_evidence_against: vec![0.0; count],
             excluded_at: vec![None; count],
-            ln_own: vec![0.0; count],
+            ln_own_evidence: vec![0.0; count],
             ln_own_thresholds: vec![f64::INFINITY; count],
-            ln_up_to: vec![0.0; count],
-            ln_after: vec![0.0; count],
+            ln_evidence_up_to: vec![0.0; count],
+            ln_evidence_after: vec![0.0; count],
             past,
-            block_count: settings.confirming.len(),
-            sizes: Sizes::UNKNOWN,
+            block_count: settings.gap_blocks.len(),
+            estimates: Estimates::UNKNOWN,
             estimated_at: 0,
-            weight_sums: Vec::new(),
+            chance_sums: Vec::new(),
         };
-        search.update_weights();
-        search.update_sizes_if_due();
+        search.update_chances();
+        search.update_estimates_if_due();
         search
     }
 
@@ -171,13 +182,13 @@ impl Search {
             self.ln_own_thresholds[after - 1] = (rank * (rank + 1.0)).ln() + self.ln_threshold;
         }
         if block.difference.is_nan() {
-            // Two timeouts carry no information. A smaller weight lets other pairs run.
-            self.multiply_weights(before, after, -std::f64::consts::LN_2);
+            // Two timeouts carry no information. A smaller chance lets other pairs run.
+            self.multiply_chances(before, after, -std::f64::consts::LN_2);
         } else {
             self.bet(block, is_own, number);
             self.remember(block);
         }
-        self.update_sizes_if_due();
+        self.update_estimates_if_due();
         is_first
     }
 
@@ -191,7 +202,7 @@ impl Search {
         self.can_run[commit] = false;
         let after = self.group_of(commit).after;
         for index in [commit - 1, after - 1] {
-            self.ln_own[index] = 0.0;
+            self.ln_own_evidence[index] = 0.0;
             self.ln_own_thresholds[index] = f64::INFINITY;
         }
     }
@@ -199,17 +210,20 @@ impl Search {
     /// The state of the search: open, one culprit, or several.
     #[must_use]
     pub fn outcome(&self) -> Outcome {
-        let proven =
-            |group: &Group| self.ln_own[group.after - 1] >= self.ln_own_thresholds[group.after - 1];
+        let proven = |group: &CommitGroup| {
+            self.ln_own_evidence[group.after - 1] >= self.ln_own_thresholds[group.after - 1]
+        };
         match self.remaining_groups() {
             Remaining::One(group) if proven(&group) => Outcome::Culprit(group),
             Remaining::Many | Remaining::One(_) => Outcome::Open,
             Remaining::None => {
                 let groups = self.groups().into_iter().filter(proven);
-                let best = groups.max_by(|first, second| {
-                    self.ln_own[first.after - 1].total_cmp(&self.ln_own[second.after - 1])
+                let likeliest = groups.max_by(|first, second| {
+                    self.ln_own_evidence[first.after - 1]
+                        .total_cmp(&self.ln_own_evidence[second.after - 1])
                 });
-                Outcome::Several(best, self.split_commit())
+                let split = self.split_commit();
+                Outcome::Several { likeliest, split }
             }
         }
     }
@@ -221,7 +235,7 @@ impl Search {
     /// # Panics
     /// If the length of `built` is not n + 1.
     #[must_use]
-    pub fn choose(&self, built: &[bool], build_cost: f64) -> (usize, usize) {
+    pub fn choose_pair(&self, built: &[bool], build_cost: f64) -> (usize, usize) {
         assert_eq!(built.len(), self.commits + 1);
         let urgency_sums = self.urgency_sums();
         let total = urgency_sums[self.commits];
@@ -230,7 +244,7 @@ impl Search {
             .groups()
             .iter()
             .any(|group| *group != likeliest && !self.is_excluded(*group));
-        if !has_other_groups && self.weight(likeliest.before, likeliest.after) > 0.5 {
+        if !has_other_groups && self.chance_inside(likeliest.before, likeliest.after) > LIKELY {
             return (likeliest.before, likeliest.after);
         }
         let pair_ends = self.pair_ends(likeliest, built, build_cost);
@@ -238,7 +252,7 @@ impl Search {
         let mut best_score = f64::NEG_INFINITY;
         for (index, &before) in pair_ends.iter().enumerate() {
             for &after in &pair_ends[index + 1..] {
-                let chance = self.weight(before, after);
+                let chance = self.chance_inside(before, after);
                 let gain = total - (urgency_sums[after] - urgency_sums[before]);
                 let builds = f64::from(u8::from(!built[before]) + u8::from(!built[after]));
                 let score = chance * gain / (TRIALS_PER_BLOCK + build_cost * builds);
@@ -252,14 +266,14 @@ impl Search {
 
     /// Whether a commit exists and can run.
     #[must_use]
-    pub fn runs(&self, commit: usize) -> bool {
+    pub fn can_run(&self, commit: usize) -> bool {
         self.can_run.get(commit).copied().unwrap_or(false)
     }
 
     /// ln `E_s` of each commit.
     #[must_use]
     pub fn ln_e_values(&self) -> &[f64] {
-        &self.ln_against
+        &self.ln_evidence_against
     }
 
     /// The number of the block that excluded each commit, if any.
@@ -271,19 +285,19 @@ impl Search {
     /// ln F of a commit that can run: the evidence from its own pair.
     #[must_use]
     pub fn own_ln_e_value(&self, commit: usize) -> f64 {
-        self.ln_own[commit - 1]
+        self.ln_own_evidence[commit - 1]
     }
 
-    /// ln of the value that F of a commit must reach; infinite before its own pair was run.
+    /// ln of the value that F of a commit must reach; infinite before its own pair has run.
     #[must_use]
     pub fn own_threshold(&self, commit: usize) -> f64 {
         self.ln_own_thresholds[commit - 1]
     }
 
-    /// The chance that each commit is the culprit, for the choice of pairs.
+    /// The chance of each commit.
     #[must_use]
-    pub fn weights(&self) -> Vec<f64> {
-        self.weight_sums
+    pub fn chances(&self) -> Vec<f64> {
+        self.chance_sums
             .windows(2)
             .map(|pair| pair[1] - pair[0])
             .collect()
@@ -298,62 +312,63 @@ impl Search {
     /// The present estimate of the step, in log units and in the direction of the gap.
     #[must_use]
     pub fn step(&self) -> f64 {
-        self.sizes.step
+        self.estimates.step
     }
 
     /// The present estimate of the standard deviation of a block's difference.
     #[must_use]
     pub fn scale(&self) -> f64 {
-        self.sizes.scale
+        self.estimates.scale
     }
 
-    /// Updates the sizes if the number of blocks has grown by an eighth since the last update.
-    fn update_sizes_if_due(&mut self) {
-        if self.block_count < self.estimated_at + (self.estimated_at / 8).max(1) {
+    fn update_estimates_if_due(&mut self) {
+        if self.block_count < self.estimated_at + (self.estimated_at / UPDATE_GROWTH_DIVISOR).max(1)
+        {
             return;
         }
-        let weight_sums = &self.weight_sums;
-        self.sizes = self.sizes.updated(&self.past, self.block_count, |block| {
-            weight_sums[block.after] - weight_sums[block.before]
-        });
+        let sums = &self.chance_sums;
+        let chance = |block: &PastBlock| sums[block.after] - sums[block.before];
+        self.estimates = self.estimates.updated(&self.past, self.block_count, chance);
         self.estimated_at = self.block_count;
     }
 
-    /// Bets on a block. There are bets against each group outside the pair, on a step on each side
-    /// of a commit, and on an own pair.
+    /// Bets on a block: against each group outside the pair, on a step on each side of a commit, and
+    /// on an own pair.
     fn bet(&mut self, block: &PairBlock, is_own: bool, number: usize) {
         let (before, after) = (block.before, block.after);
-        let Sizes { step, scale, slot } = self.sizes;
-        let difference = self.direction * (block.difference - block.order * self.direction * slot);
+        let Estimates { step, scale, .. } = self.estimates;
+        let order_effect = block.order * self.direction * self.estimates.order_effect;
+        let difference = self.direction * (block.difference - order_effect);
         let stake = Stake::new(step, scale, self.margin, block.tolerance);
         let payoff = stake.payoff_of(difference);
-        let chance = self.weight(before, after).clamp(0.0, 1.0);
+        let chance = self.chance_inside(before, after).clamp(0.0, 1.0);
         for group in self.groups() {
             if before < group.after && group.after <= after {
                 continue;
             }
-            let weight = self.weight(group.before, group.after);
-            let other_weight = (1.0 - weight).max(1e-12);
-            let ln_factor = payoff.factor((chance / other_weight).clamp(0.0, 1.0)).ln();
+            let group_chance = self.chance_inside(group.before, group.after);
+            let other_chance = (1.0 - group_chance).max(MIN_CHANCE);
+            let ln_factor = payoff.factor((chance / other_chance).clamp(0.0, 1.0)).ln();
             for index in group.before..group.after {
-                self.ln_against[index] += ln_factor;
-                if self.ln_against[index] >= self.ln_threshold && self.excluded_at[index].is_none()
+                self.ln_evidence_against[index] += ln_factor;
+                if self.ln_evidence_against[index] >= self.ln_threshold
+                    && self.excluded_at[index].is_none()
                 {
                     self.excluded_at[index] = Some(number);
                 }
             }
         }
         let ln_even_factor = payoff.factor(0.5).ln();
-        self.ln_up_to[after..]
+        self.ln_evidence_up_to[after..]
             .iter_mut()
             .for_each(|wealth| *wealth += ln_even_factor);
-        self.ln_after[..=before.min(self.commits - 1)]
+        self.ln_evidence_after[..=before.min(self.commits - 1)]
             .iter_mut()
             .for_each(|wealth| *wealth += ln_even_factor);
         if is_own {
-            self.ln_own[after - 1] += payoff.factor(chance.max(0.5)).ln();
+            self.ln_own_evidence[after - 1] += payoff.factor(chance.max(0.5)).ln();
         }
-        // A timeout has an infinite difference. It changes the weights like a difference of one
+        // A timeout has an infinite difference. It changes the chances like a difference of one
         // step.
         let limited = if difference.is_infinite() {
             step.copysign(difference)
@@ -361,15 +376,15 @@ impl Search {
             difference
         };
         let ln_ratio = ln_density((limited - step) / scale) - ln_density(limited / scale);
-        self.multiply_weights(before, after, ln_ratio);
+        self.multiply_chances(before, after, ln_ratio);
     }
 
-    /// Multiplies the weights of the commits inside a pair by e to the power of `ln_ratio`.
-    fn multiply_weights(&mut self, before: usize, after: usize, ln_ratio: f64) {
+    /// Multiplies the chances of the commits inside a pair by e to the power of `ln_ratio`.
+    fn multiply_chances(&mut self, before: usize, after: usize, ln_ratio: f64) {
         for ln_likelihood in &mut self.ln_likelihoods[before..after] {
             *ln_likelihood += ln_ratio;
         }
-        self.update_weights();
+        self.update_chances();
     }
 
     fn remember(&mut self, block: &PairBlock) {
@@ -383,17 +398,17 @@ impl Search {
         }
     }
 
-    fn update_weights(&mut self) {
+    fn update_chances(&mut self) {
         let largest = self.ln_likelihoods.iter().copied().fold(f64::MIN, f64::max);
-        self.weight_sums.clear();
-        self.weight_sums.push(0.0);
+        self.chance_sums.clear();
+        self.chance_sums.push(0.0);
         let mut sum = 0.0;
         for ln_likelihood in &self.ln_likelihoods {
             sum += (ln_likelihood - largest).exp();
-            self.weight_sums.push(sum);
+            self.chance_sums.push(sum);
         }
-        for weight_sum in &mut self.weight_sums {
-            *weight_sum /= sum;
+        for chance_sum in &mut self.chance_sums {
+            *chance_sum /= sum;
         }
     }
 
@@ -406,21 +421,21 @@ impl Search {
         sums.push(sum);
         for index in 0..self.commits {
             if self.excluded_at[index].is_none() {
-                let missing = (self.ln_threshold - self.ln_against[index]).max(0.0);
-                let weight = self.weight(index, index + 1);
-                sum += missing * (weight + floor).sqrt();
+                let missing = (self.ln_threshold - self.ln_evidence_against[index]).max(0.0);
+                let chance = self.chance_inside(index, index + 1);
+                sum += missing * (chance + floor).sqrt();
             }
             sums.push(sum);
         }
         sums
     }
 
-    /// The commits at which a pair may begin or end, increasing.
-    fn pair_ends(&self, likeliest: Group, built: &[bool], build_cost: f64) -> Vec<usize> {
-        let quantiles = WEIGHT_QUANTILES.iter().map(|&quantile| {
+    /// The commits at which a pair may begin or end, in ascending order.
+    fn pair_ends(&self, likeliest: CommitGroup, built: &[bool], build_cost: f64) -> Vec<usize> {
+        let quantiles = CHANCE_QUANTILES.iter().map(|&quantile| {
             let commit = self
-                .weight_sums
-                .partition_point(|&weight| weight < quantile);
+                .chance_sums
+                .partition_point(|&chance_sum| chance_sum < quantile);
             self.next_running(commit.min(self.commits))
         });
         let mut pair_ends = vec![likeliest.before, likeliest.after];
@@ -445,24 +460,24 @@ impl Search {
         pair_ends
     }
 
-    fn likeliest(&self) -> Group {
-        let weight = |group: &Group| self.weight(group.before, group.after);
+    fn likeliest(&self) -> CommitGroup {
+        let chance = |group: &CommitGroup| self.chance_inside(group.before, group.after);
         let groups = self.groups();
         let mut likeliest = groups[0];
         for group in groups {
-            if weight(&group) > weight(&likeliest) {
+            if chance(&group) > chance(&likeliest) {
                 likeliest = group;
             }
         }
         likeliest
     }
 
-    fn groups(&self) -> Vec<Group> {
+    fn groups(&self) -> Vec<CommitGroup> {
         let mut groups = Vec::with_capacity(self.commits);
         let mut before = 0;
         for after in 1..=self.commits {
             if self.can_run[after] {
-                groups.push(Group { before, after });
+                groups.push(CommitGroup { before, after });
                 before = after;
             }
         }
@@ -470,17 +485,17 @@ impl Search {
     }
 
     /// The chance that the culprit is in (before, after].
-    fn weight(&self, before: usize, after: usize) -> f64 {
-        self.weight_sums[after] - self.weight_sums[before]
+    fn chance_inside(&self, before: usize, after: usize) -> f64 {
+        self.chance_sums[after] - self.chance_sums[before]
     }
 
     /// The group of a commit, from 1 up.
-    fn group_of(&self, commit: usize) -> Group {
+    fn group_of(&self, commit: usize) -> CommitGroup {
         let mut before = commit - 1;
         while !self.can_run[before] {
             before -= 1;
         }
-        Group {
+        CommitGroup {
             before,
             after: self.next_running(commit),
         }
@@ -494,7 +509,7 @@ impl Search {
         commit
     }
 
-    fn is_excluded(&self, group: Group) -> bool {
+    fn is_excluded(&self, group: CommitGroup) -> bool {
         self.excluded_at[group.before..group.after]
             .iter()
             .all(Option::is_some)
@@ -513,7 +528,8 @@ impl Search {
     /// The inner commit with the most evidence of a step on each side; n if no inner commit can
     /// run.
     fn split_commit(&self) -> usize {
-        let weaker_evidence = |commit: usize| self.ln_up_to[commit].min(self.ln_after[commit]);
+        let weaker_evidence =
+            |commit: usize| self.ln_evidence_up_to[commit].min(self.ln_evidence_after[commit]);
         let inner = (1..self.commits).filter(|&commit| self.can_run[commit]);
         let mut best = None;
         for commit in inner {
@@ -528,7 +544,7 @@ impl Search {
 /// The groups that are not excluded.
 enum Remaining {
     None,
-    One(Group),
+    One(CommitGroup),
     Many,
 }
 

@@ -5,7 +5,7 @@ use super::search::*;
 const ALPHA: f64 = 0.05;
 
 fn search(commits: usize, prior: &[f64]) -> Search {
-    let confirming: Vec<(f64, f64)> = (0..10)
+    let gap_blocks: Vec<(f64, f64)> = (0..10)
         .map(|i| {
             (
                 0.1 + f64::from(i % 5 - 2) / 100.0,
@@ -17,7 +17,7 @@ fn search(commits: usize, prior: &[f64]) -> Search {
         commits,
         alpha: ALPHA,
         direction: 1.0,
-        confirming: &confirming,
+        gap_blocks: &gap_blocks,
         prior,
     })
 }
@@ -37,7 +37,7 @@ fn run(search: &mut Search, step: usize, blocks: usize) -> usize {
     let built = vec![true; search.excluded_at().len() + 1];
     let mut rank = 0;
     for number in 1..=blocks {
-        let pair = search.choose(&built, 0.2);
+        let pair = search.choose_pair(&built, 0.2);
         let holds = f64::from(u8::from(pair.0 < step && step <= pair.1));
         let noise = ((number * 37) % 23) as f64 / 2000.0 - 0.0055;
         rank += usize::from(search.add(&block(pair, 0.1 * holds + noise), number, rank + 1));
@@ -53,7 +53,7 @@ fn the_search_finds_the_step_and_excludes_all_other_commits() {
     for step in [1, 2, 37, 63, 64] {
         let mut search = search(64, &[]);
         run(&mut search, step, 200);
-        let named = Group {
+        let named = CommitGroup {
             before: step - 1,
             after: step,
         };
@@ -90,7 +90,13 @@ fn two_steps_are_reported_as_several_with_a_split_between_them() {
         }
         assert!(number < 100);
     }
-    assert_eq!(search.outcome(), Outcome::Several(None, 8));
+    assert_eq!(
+        search.outcome(),
+        Outcome::Several {
+            likeliest: None,
+            split: 8
+        }
+    );
 }
 
 #[test]
@@ -100,7 +106,7 @@ fn a_commit_that_does_not_run_is_in_the_group_of_the_next_that_runs() {
         search.withdraw(commit);
     }
     run(&mut search, 7, 300);
-    let group = Group {
+    let group = CommitGroup {
         before: 5,
         after: 8,
     };
@@ -128,28 +134,28 @@ fn the_evidence_of_an_own_pair_restarts_with_a_new_rank_if_its_first_commit_is_r
 fn another_pair_is_chosen_after_timeouts_of_both_commits() {
     let mut search = search(4, &[]);
     let built = vec![true; 5];
-    let first = search.choose(&built, 0.2);
+    let first = search.choose_pair(&built, 0.2);
     for number in 1..50 {
         search.add(&block(first, f64::NAN), number, 1);
     }
-    assert_ne!(search.choose(&built, 0.2), first);
+    assert_ne!(search.choose_pair(&built, 0.2), first);
     assert!(search.ln_e_values().iter().all(|ln_e| ln_e.abs() < 1e-300));
     assert!((1..5).all(|commit| search.own_ln_e_value(commit).abs() < f64::MIN_POSITIVE));
 }
 
 #[test]
 fn the_search_finds_a_commit_that_causes_timeouts() {
-    let confirming = [(f64::INFINITY, 1.0); 8];
+    let gap_blocks = [(f64::INFINITY, 1.0); 8];
     let mut search = Search::new(&SearchSettings {
         commits: 32,
         alpha: ALPHA,
         direction: 1.0,
-        confirming: &confirming,
+        gap_blocks: &gap_blocks,
         prior: &[],
     });
     let built = vec![true; 33];
     for number in 1..200 {
-        let (before, after) = search.choose(&built, 0.2);
+        let (before, after) = search.choose_pair(&built, 0.2);
         let noise = ((number * 37) % 23) as f64 / 2000.0 - 0.0055;
         let times_out = |commit: usize| commit >= 11;
         let difference = match (times_out(before), times_out(after)) {
@@ -162,7 +168,7 @@ fn the_search_finds_a_commit_that_causes_timeouts() {
             break;
         }
     }
-    let named = Group {
+    let named = CommitGroup {
         before: 10,
         after: 11,
     };
@@ -173,10 +179,10 @@ fn the_search_finds_a_commit_that_causes_timeouts() {
 fn each_prior_chance_is_at_least_a_tenth_of_an_equal_share() {
     let mut chances = vec![0.0; 10];
     chances[3] = 1.0;
-    let weights = search(10, &chances).weights();
+    let chances_of_commits = search(10, &chances).chances();
     let sum = 1.0 + 9.0 * 0.01;
-    assert!((weights[3] - 1.0 / sum).abs() < 1e-12);
-    assert!((weights[0] - 0.01 / sum).abs() < 1e-12);
+    assert!((chances_of_commits[3] - 1.0 / sum).abs() < 1e-12);
+    assert!((chances_of_commits[0] - 0.01 / sum).abs() < 1e-12);
 }
 
 #[test]
@@ -186,7 +192,7 @@ fn pairs_of_built_commits_are_chosen_if_builds_are_costly() {
     for commit in [0, 60, 128] {
         built[commit] = true;
     }
-    let (before, after) = search.choose(&built, 4.0);
+    let (before, after) = search.choose_pair(&built, 4.0);
     assert!(built[before] && built[after], "{before} {after}");
 }
 
@@ -200,12 +206,12 @@ fn a_gap_of_the_other_sign_gives_the_same_evidence() {
         (0.12, 1.0),
     ];
     let faster = slower.map(|(difference, order)| (-difference, -order));
-    let start_search = |direction: f64, confirming: &[(f64, f64)]| {
+    let start_search = |direction: f64, gap_blocks: &[(f64, f64)]| {
         Search::new(&SearchSettings {
             commits: 4,
             alpha: ALPHA,
             direction,
-            confirming,
+            gap_blocks,
             prior: &[],
         })
     };

@@ -212,8 +212,8 @@ def command(bisect_options: BisectOptions) -> int:
                 ledger,
                 listener,
                 warnings=warnings,
-                judge_of=partial(BisectionJudge, builds=builds),
-                segment_of=partial(CommitsSegment, builds=builds),
+                judge_factory=partial(BisectionJudge, builds=builds),
+                segment_factory=partial(CommitsSegment, builds=builds),
             )
             if request.why is not None:
                 _explain_culprit(ledger.read_run(run_id), builds, ledger, listener, output)
@@ -258,8 +258,8 @@ def resume_bisection(
                 limits,
                 ledger,
                 listener,
-                judge_of=partial(BisectionJudge, builds=builds),
-                segment_of=partial(CommitsSegment, builds=builds),
+                judge_factory=partial(BisectionJudge, builds=builds),
+                segment_factory=partial(CommitsSegment, builds=builds),
             )
         if terms.why is not None:
             _explain_culprit(ledger.read_run(record.id), builds, ledger, listener, output)

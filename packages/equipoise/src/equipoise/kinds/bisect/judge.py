@@ -139,7 +139,7 @@ class BisectionJudge(CommitsJudge):
             gap.ratio_ci,
             baseline=self._condition_name(benchmark, REFERENCE_COMMIT),
             blocks=state.blocks,
-            search="" if state.verdict in ("confirming", "no difference") else progress,
+            search_status="" if state.verdict in ("confirming", "no difference") else progress,
         )
 
     def _condition_name(self, benchmark: CommitBenchmark, commit: int) -> str:

@@ -407,16 +407,18 @@ class Stretch:
         The tolerance comes from the earlier blocks.
         """
         past_costs = self._past_costs
-        tolerance = 0.0 if past_costs.is_exact or past_costs.is_empty else past_costs.tolerance()
+        tolerance = (
+            0.0 if past_costs.has_no_quantum or past_costs.is_empty else past_costs.tolerance()
+        )
         # The quantum is a step of the values, and costs may be the inverse of values.
-        quantum = 0.0 if past_costs.are_inverse else past_costs.quantum
+        quantum = 0.0 if past_costs.has_inverse_costs else past_costs.quantum
         earlier, later = costs
         if 0.0 < earlier < math.inf and 0.0 < later < math.inf:
             difference = math.log(later) - math.log(earlier)
         else:
             differences = block_differences(np.array([earlier]), np.array([later]), quantum)
             difference = float(differences[0])
-        if not past_costs.is_exact:
+        if not past_costs.has_no_quantum:
             past_costs.add([earlier], [later])
         return difference, tolerance
 

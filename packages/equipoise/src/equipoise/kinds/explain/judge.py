@@ -188,5 +188,5 @@ def _status_of(attempt: Attempt) -> ComparisonStatus:
         ratio=None,
         ratio_ci=(None, None),
         blocks=len(attempt.blocks),
-        closes=closed_part,
+        closed_fraction=closed_part,
     )

@@ -514,7 +514,7 @@ class _FleetAnalysis:
             return HostVariance((), "fewer than two hosts have two blocks")
         units = np.repeat(np.arange(len(by_host)), [len(values) for values in by_host])
         values = np.concatenate(by_host)
-        levels = variance_by_level(values, [units], ["host", "block"], seed=seed, level=self.alpha)
+        levels = variance_by_level(values, [units], ["host", "block"], seed=seed, alpha=self.alpha)
         return HostVariance(levels.components)
 
 

@@ -341,8 +341,8 @@ def _run_campaign(
             ledger,
             listener,
             warnings=warnings,
-            judge_of=lambda _plan, _stopping: judge,
-            segment_of=partial(CommitsSegment, builds=builds),
+            judge_factory=lambda _plan, _stopping: judge,
+            segment_factory=partial(CommitsSegment, builds=builds),
         )
 
 
@@ -386,8 +386,8 @@ def resume_history(
                 limits,
                 ledger,
                 listener,
-                judge_of=partial(HistoryJudge, builds=builds, earlier=campaigns[:-1]),
-                segment_of=partial(CommitsSegment, builds=builds),
+                judge_factory=partial(HistoryJudge, builds=builds, earlier=campaigns[:-1]),
+                segment_factory=partial(CommitsSegment, builds=builds),
             )
 
 

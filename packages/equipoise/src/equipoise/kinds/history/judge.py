@@ -113,7 +113,7 @@ class HistoryJudge(CommitsJudge):
                 (None, None),
                 baseline=conditions[REFERENCE_COMMIT].name,
                 blocks=self._block_count,
-                search=progress,
+                search_status=progress,
             ),
         )
 

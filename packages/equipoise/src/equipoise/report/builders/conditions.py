@@ -418,7 +418,7 @@ def _scaling_table(factor: str, metric: str, laws: dict[str, ScalingLaw]) -> Tab
         }
         if has_simple_laws:
             exponent_with_log = law.exponents[1]
-            simple_laws = ", ".join(describe_law(*power) for power in law.simple) or "none"
+            simple_laws = ", ".join(describe_law(*power) for power in law.simple_laws) or "none"
             row |= {
                 "N^ with log N": exponent_text(exponent_with_log),
                 "misses by:number": f"{100 * law.power_law.largest_deviation:.1f} %",

@@ -12,12 +12,12 @@ const MAX_WEIGHT: f64 = 1000.0;
 
 /// Draws candidates with a weight for every column. A longer list begins with the shorter list.
 pub fn weights(candidates: u64, columns: usize) -> Vec<Vec<f64>> {
-    let draws = Draws::new(SEED);
+    let draws = Draws::from_seed(SEED);
     let columns = columns as u64;
     (0..candidates)
         .map(|candidate| {
             let indices = candidate * columns..(candidate + 1) * columns;
-            let weight = |index| draws.within(index, 1.0..MAX_WEIGHT + 1.0).floor();
+            let weight = |index| draws.in_range_at(index, 1.0..MAX_WEIGHT + 1.0).floor();
             indices.map(weight).collect()
         })
         .collect()

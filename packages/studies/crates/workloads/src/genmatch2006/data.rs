@@ -90,11 +90,11 @@ impl Data {
     /// Generates 445 rows with the arms of the experiment. Both arms have the same distributions of
     /// age, years of school and earnings.
     pub fn generate() -> Self {
-        let draws = Draws::new(1986);
+        let draws = Draws::from_seed(1986);
         let mut covariates = Vec::with_capacity(ROWS * COVARIATES.len());
         for row in 0..ROWS {
             // Each row has 16 draws; not all are used.
-            let draw = |index: u64| draws.uniform(row as u64 * 16 + index);
+            let draw = |index: u64| draws.uniform_at(row as u64 * 16 + index);
             let zero_or_one = |condition: bool| f64::from(u8::from(condition));
             let years = draw(1) * draw(2);
             let educ = (6.0 + 4.0 * draw(3) + 4.0 * draw(4)).floor();

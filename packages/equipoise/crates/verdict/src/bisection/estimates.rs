@@ -1,17 +1,19 @@
 //! The step, the noise and the order effect, estimated from past blocks.
 
-use crate::order_statistics::{median, scale};
+use crate::order_statistics::{mad_scale, median};
 
 /// Smallest estimate of the step after n blocks, in units of scale/√n. A bet needs a step above 0.
 const MIN_STEP_SCALES: f64 = 0.25;
 /// Smallest estimate of the scale, in log units.
 const MIN_SCALE: f64 = 1e-9;
 /// Smallest number of blocks from which an order effect is estimated (as in `past`).
-const MIN_BLOCKS_FOR_SLOT: usize = 6;
-/// An order effect is removed if it exceeds 2.5 scales over √n (as in `past`).
-const SLOT_THRESHOLD_SCALES: f64 = 2.5;
-/// The step is estimated from pairs that contain the step with more than this chance.
+const MIN_BLOCKS_FOR_ORDER_EFFECT: usize = 6;
+/// The order effect counts as 0 up to this number of scales over √n (as in `past`).
+const MIN_ORDER_EFFECT_SCALES: f64 = 2.5;
+/// The step is estimated from pairs that contain the culprit with more than this chance.
 const MIN_CHANCE_OF_STEP: f64 = 0.9;
+/// With more than this chance that a pair contains the culprit, its blocks contain the step.
+const LIKELY: f64 = 0.5;
 
 /// A past block of a pair of commits.
 #[derive(Clone, Copy, Debug)]
@@ -28,25 +30,24 @@ pub struct PastBlock {
 
 /// The estimates for the bet on the next block.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Sizes {
-    /// The step in log units, positive in the direction of the gap.
+pub struct Estimates {
+    /// The change of the log cost by the culprit, positive in the direction of the gap.
     pub step: f64,
     /// The standard deviation of a block's difference; above 0.
     pub scale: f64,
     /// The order effect: how much more the second trial of a block costs, in log units.
-    pub slot: f64,
+    pub order_effect: f64,
 }
 
-impl Sizes {
-    /// The sizes before the first finite difference.
+impl Estimates {
+    /// The estimates before the first finite difference.
     pub const UNKNOWN: Self = Self {
         step: 1.0,
         scale: 1.0,
-        slot: 0.0,
+        order_effect: 0.0,
     };
 
-    /// The sizes after more blocks. `chance` returns the chance that a block's pair contains the
-    /// step.
+    /// The estimates after more blocks. `chance` is the chance that a block's pair has the culprit.
     pub fn updated(
         self,
         past: &[PastBlock],
@@ -57,31 +58,31 @@ impl Sizes {
         let blocks_and_chances = || past.iter().zip(&chances);
         let mut scratch: Vec<f64> = blocks_and_chances()
             .filter(|(_, chance)| **chance > MIN_CHANCE_OF_STEP)
-            .map(|(block, _)| block.difference - block.order * self.slot)
+            .map(|(block, _)| block.difference - block.order * self.order_effect)
             .collect();
         let step = median(&mut scratch).unwrap_or(self.step);
         let residuals: Vec<f64> = blocks_and_chances()
-            .map(|(block, chance)| block.difference - if *chance > 0.5 { step } else { 0.0 })
+            .map(|(block, chance)| block.difference - if *chance > LIKELY { step } else { 0.0 })
             .collect();
-        let slot = order_effect(past, &residuals);
-        let without_slot: Vec<f64> = past
+        let order_effect = estimate_order_effect(past, &residuals);
+        let rest: Vec<f64> = past
             .iter()
             .zip(&residuals)
-            .map(|(block, residual)| residual - block.order * slot)
+            .map(|(block, residual)| residual - block.order * order_effect)
             .collect();
-        let spread = scale(&without_slot, 0.0, &mut scratch);
+        let spread = mad_scale(&rest, 0.0, &mut scratch);
         let scale = if past.is_empty() { self.scale } else { spread }.max(MIN_SCALE);
         Self {
             step: step.max(MIN_STEP_SCALES * scale / (block_count as f64).sqrt()),
             scale,
-            slot,
+            order_effect,
         }
     }
 }
 
 /// Half the difference between the medians of the two orders; 0 if it is within the noise.
-fn order_effect(past: &[PastBlock], residuals: &[f64]) -> f64 {
-    if past.len() < MIN_BLOCKS_FOR_SLOT {
+fn estimate_order_effect(past: &[PastBlock], residuals: &[f64]) -> f64 {
+    if past.len() < MIN_BLOCKS_FOR_ORDER_EFFECT {
         return 0.0;
     }
     let median_of = |order: f64| {
@@ -95,15 +96,19 @@ fn order_effect(past: &[PastBlock], residuals: &[f64]) -> f64 {
     let (Some(positive), Some(negative)) = (median_of(1.0), median_of(-1.0)) else {
         return 0.0;
     };
-    let slot = 0.5 * (positive - negative);
-    let without_slot: Vec<f64> = past
+    let order_effect = 0.5 * (positive - negative);
+    let rest: Vec<f64> = past
         .iter()
         .zip(residuals)
-        .map(|(block, residual)| residual - block.order * slot)
+        .map(|(block, residual)| residual - block.order * order_effect)
         .collect();
-    let noise = scale(&without_slot, 0.5 * (positive + negative), &mut Vec::new());
-    let threshold = SLOT_THRESHOLD_SCALES * noise / (past.len() as f64).sqrt();
-    if slot.abs() > threshold { slot } else { 0.0 }
+    let noise = mad_scale(&rest, 0.5 * (positive + negative), &mut Vec::new());
+    let threshold = MIN_ORDER_EFFECT_SCALES * noise / (past.len() as f64).sqrt();
+    if order_effect.abs() > threshold {
+        order_effect
+    } else {
+        0.0
+    }
 }
 
 #[cfg(test)]
@@ -131,39 +136,42 @@ mod tests {
             block.after = 2;
         }
         let chance = |block: &PastBlock| if block.after == 1 { 0.95 } else { 0.1 };
-        let sizes = Sizes::UNKNOWN.updated(&blocks, 6, chance);
-        assert!((sizes.step - 0.03).abs() < 1e-12);
+        let found = Estimates::UNKNOWN.updated(&blocks, 6, chance);
+        assert!((found.step - 0.03).abs() < 1e-12);
         // Absolute residuals: 0.01, 0, 0.01, 0.001, 0.001, 0.
-        assert!((sizes.scale - 1.4826 * 0.001).abs() < 1e-12);
+        assert!((found.scale - 1.4826 * 0.001).abs() < 1e-12);
     }
 
     #[test]
     fn a_negative_step_becomes_a_small_positive_step() {
-        let sizes = Sizes::UNKNOWN.updated(&past(&[-0.02, -0.01, -0.03, -0.02]), 4, |_| 1.0);
-        assert!(sizes.step > 0.0 && sizes.scale > 0.0);
-        assert!((sizes.step - 0.25 * sizes.scale / 2.0).abs() < 1e-15);
+        let found = Estimates::UNKNOWN.updated(&past(&[-0.02, -0.01, -0.03, -0.02]), 4, |_| 1.0);
+        assert!(found.step > 0.0 && found.scale > 0.0);
+        assert!((found.step - 0.25 * found.scale / 2.0).abs() < 1e-15);
     }
 
     #[test]
     fn equal_differences_have_the_smallest_scale() {
-        let sizes = Sizes::UNKNOWN.updated(&past(&[0.1; 8]), 8, |_| 1.0);
-        assert!((sizes.step - 0.1).abs() < 1e-12 && sizes.scale >= MIN_SCALE);
+        let found = Estimates::UNKNOWN.updated(&past(&[0.1; 8]), 8, |_| 1.0);
+        assert!((found.step - 0.1).abs() < 1e-12 && found.scale >= MIN_SCALE);
     }
 
     #[test]
     fn the_step_and_the_scale_do_not_contain_the_order_effect() {
         let differences = [0.081, -0.019, 0.079, -0.021, 0.080, -0.020, 0.082, -0.018];
-        let first = Sizes::UNKNOWN.updated(&past(&differences), 8, |_| 1.0);
-        let sizes = first.updated(&past(&differences), 8, |_| 1.0);
-        assert!((sizes.slot - 0.05).abs() < 3e-3, "{sizes:?}");
+        let first = Estimates::UNKNOWN.updated(&past(&differences), 8, |_| 1.0);
+        let found = first.updated(&past(&differences), 8, |_| 1.0);
+        assert!((found.order_effect - 0.05).abs() < 3e-3, "{found:?}");
         assert!(
-            sizes.scale < 3e-3 && (sizes.step - 0.03).abs() < 3e-3,
-            "{sizes:?}"
+            found.scale < 3e-3 && (found.step - 0.03).abs() < 3e-3,
+            "{found:?}"
         );
     }
 
     #[test]
     fn the_sizes_stay_the_same_without_finite_differences() {
-        assert_eq!(Sizes::UNKNOWN.updated(&[], 5, |_| 1.0), Sizes::UNKNOWN);
+        assert_eq!(
+            Estimates::UNKNOWN.updated(&[], 5, |_| 1.0),
+            Estimates::UNKNOWN
+        );
     }
 }
