@@ -131,7 +131,7 @@ MISSED = msgspec.structs.replace(
     summary="giving stdio buffers of 256 KiB",
     outcome="not reachable",
     unknown_because=None,
-    unchanged="read(2) was called as often as before: 20,013 times",
+    unchanged_evidence="read(2) was called as often as before: 20,013 times",
 )
 
 
@@ -146,7 +146,7 @@ def test_an_intervention_that_reached_nothing_names_the_unchanged_evidence() -> 
 
 
 def test_an_intervention_that_reached_one_of_two_causes_is_shown_with_its_fraction() -> None:
-    reached = msgspec.structs.replace(MISSED, outcome="refuted", share=0.0, unchanged=None)
+    reached = msgspec.structs.replace(MISSED, outcome="refuted", share=0.0, unchanged_evidence=None)
     causes = tuple(
         msgspec.structs.replace(explanation_of("a cause"), tested=(outcome,))
         for outcome in (reached, MISSED)

@@ -57,8 +57,8 @@ class InterventionOutcome(Struct, frozen=True):
     """Reason why the fraction is unknown."""
     advice: str | None = None
     """Line that makes the change permanent; null if it cannot or should not be permanent."""
-    unchanged: str | None = None
-    """Sentence about the expected change that did not occur; null unless ``not reachable``."""
+    unchanged_evidence: str | None = None
+    """Sentence about the evidence that did not change; null unless ``not reachable``."""
 
 
 class Explanation(Struct, frozen=True):
@@ -121,12 +121,12 @@ class ExtraTime(Struct, frozen=True):
     summary: str
 
 
-class ExpectedChange(Struct, frozen=True):
-    """A change in the evidence of a cause. Without it, an intervention cannot refute the cause."""
+class ReachCheck(Struct, frozen=True):
+    """A check whether an intervention reaches a cause: whether the cause's evidence changes."""
 
-    cause: int
+    cause_index: int
     """Index of the cause in the plan."""
-    account: str | None = None
-    """Recorded time of the trials that must decrease; ``None`` if a run was observed."""
-    unchanged: str | None = None
-    """Sentence about the thing that did not change in an observed run with the intervention."""
+    trial_count: str | None = None
+    """Name of the count that must fall in the trials; ``None`` if an observed run was checked."""
+    unchanged_evidence: str | None = None
+    """Sentence about the evidence that did not change in the observed run."""

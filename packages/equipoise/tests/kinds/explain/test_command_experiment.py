@@ -117,9 +117,11 @@ def test_small_reads_are_confirmed_by_stdio_s_buffers_only_where_these_reach_the
     (test,) = cause["tested"]
     assert (cause["status"], test["outcome"]) == (status, status)
     if status == "not reachable":
-        assert test["unchanged"].startswith("read(2) was called as often as before: 100,00")
-        assert f"cannot reach the cause ({test['unchanged']})" in cause["summary"]
+        assert test["unchanged_evidence"].startswith(
+            "read(2) was called as often as before: 100,00"
+        )
+        assert f"cannot reach the cause ({test['unchanged_evidence']})" in cause["summary"]
         assert (test["blocks"], test["share"], test["unknown_because"]) == (0, None, None)
         assert "large_buffers cannot reach the cause (read(2) was called" in answer.err
     else:
-        assert test["unchanged"] is None
+        assert test["unchanged_evidence"] is None

@@ -145,7 +145,7 @@ def interventions_section(document: ResultDocument) -> Section | None:
     by_name: dict[str, InterventionOutcome] = {}
     for intervention in (tested for cause in document.why for tested in cause.tested):
         # Of several outcomes of an intervention, show the outcome for a cause that it can change.
-        if intervention.unchanged is None or intervention.intervention not in by_name:
+        if intervention.unchanged_evidence is None or intervention.intervention not in by_name:
             by_name[intervention.intervention] = intervention
     # Interventions that ran come first.
     interventions = sorted(by_name.values(), key=lambda intervention: intervention.blocks == 0)
@@ -170,9 +170,9 @@ def interventions_section(document: ResultDocument) -> Section | None:
         if intervention.unknown_because
     )
     unreachable_lines = tuple(
-        f"{intervention.summary} cannot reach it: {intervention.unchanged}"
+        f"{intervention.summary} cannot reach it: {intervention.unchanged_evidence}"
         for intervention in interventions
-        if intervention.unchanged
+        if intervention.unchanged_evidence
     )
     if unknown_lines or unreachable_lines:
         parts.append(Bullets((*unknown_lines, *unreachable_lines), forms=EVERYWHERE - BRIEF))

@@ -25,7 +25,8 @@ from equipoise.why.evidence.observer import (
 
 _LIBRARY = "libequipoise_recorder.so"
 _FOLDER_VARIABLE = "EQUIPOISE_ALLOCATIONS"
-_MAGIC_NUMBER = int.from_bytes(b"EQALLOC1", "little")
+"""Variable that names the folder for the recorder's files."""
+_FILE_MARK = int.from_bytes(b"EQALLOC1", "little")
 _NO_ROOM_BYTES = 1
 """Length of the file of a process that could not be recorded because the disk was full."""
 
@@ -49,16 +50,16 @@ _ROW_WORDS_BEFORE_LIFETIMES = 6
 class SizeClass(Struct, frozen=True):
     """The blocks whose size is in one range; four ranges span a doubling of the size."""
 
-    least_bytes: int
-    most_bytes: int
+    min_bytes: int
+    max_bytes: int
     allocations: int
     bytes: int
     typical_bytes: int
     """Size of most blocks, if most blocks have the same size."""
-    typical_at_least: int
-    """Smallest possible number of blocks of exactly that size."""
+    min_typical_blocks: int
+    """Minimum number of blocks with the typical size."""
     lifetimes: tuple[int, ...]
-    """Number of freed blocks between each bound of ``lifetime_bounds_s`` and the bound before."""
+    """Number of freed blocks up to each bound of ``lifetime_bounds_s``, above the bound before."""
 
 
 class Allocations(Struct, frozen=True):
@@ -87,6 +88,7 @@ class _Recording(Struct, frozen=True):
 
     header: dict[str, int]
     counts: dict[str, int]
+    """Sums of `_COUNTERS` over all threads."""
     rows: Any
     """int64, shape (tables, classes, row_words)."""
 
@@ -140,7 +142,7 @@ def _read_file(file: Path) -> _Recording | None:
         header_bytes = stream.read(8 * len(_HEADER_FIELDS))
         numbers = np.frombuffer(header_bytes, np.uint64, len(header_bytes) // 8).tolist()
         header = dict(zip(_HEADER_FIELDS, numbers, strict=False))
-        if len(header) < len(_HEADER_FIELDS) or header["magic"] != _MAGIC_NUMBER:
+        if len(header) < len(_HEADER_FIELDS) or header["magic"] != _FILE_MARK:
             return None
         stream.seek(header["table_offset"])
         table_count = min(header["tables_used"], header["tables"])
@@ -177,16 +179,16 @@ def _size_classes(recordings: list[_Recording]) -> tuple[tuple[float, ...], tupl
         lifetimes = rows[:, _ROW_WORDS_BEFORE_LIFETIMES:][:, :bucket_count].sum(axis=0)
         # Four classes span a doubling: class 4p + q begins at (4 + q) / 4 times 2 to the power p.
         power, quarter = divmod(class_index, 4)
-        least_bytes = (4 + quarter) << power >> 2
+        min_bytes = (4 + quarter) << power >> 2
         next_bytes = (5 + quarter) << power >> 2
         classes.append(
             SizeClass(
-                least_bytes=least_bytes,
-                most_bytes=max(least_bytes, next_bytes - 1),
+                min_bytes=min_bytes,
+                max_bytes=max(min_bytes, next_bytes - 1),
                 allocations=int(rows[:, _ALLOCATIONS].sum()),
                 bytes=int(rows[:, _BYTES].sum()),
                 typical_bytes=int(sizes[counts.argmax()]),
-                typical_at_least=int(counts.max()),
+                min_typical_blocks=int(counts.max()),
                 lifetimes=tuple(lifetimes.tolist()),
             )
         )
