@@ -41,7 +41,7 @@ class FleetPlan(Struct, Terms, frozen=True, tag_field=TAG, tag="fleet"):
     cluster: str
     """The cluster, as the user typed it."""
     shipped: tuple[File, ...] = ()
-    """Programs and inputs whose content was sent to some hosts."""
+    """Programs and inputs that were sent to some hosts."""
     shipped_to: tuple[int, ...] = ()
     """Positions in ``hosts``, from 0, of the hosts that got ``shipped``."""
     builds: tuple[Build, ...] = ()
@@ -92,10 +92,10 @@ HOST_FACTS = (
 """Facts of a host's environment in the document and in exported trials."""
 INTEGER_FACTS = frozenset({"cpus", "memory_bytes"})
 """Facts of a host that are integers."""
-HostState = Literal["ended", "left", "behind", "no block", "absent"]
-"""``ended``: the campaign ended by its own rules. ``left``: it was interrupted, or a condition
-failed. ``behind``: more blocks may arrive. ``no block``: no block is complete. ``absent``: nothing
-has arrived from the host."""
+DeliveryState = Literal["ended", "stopped early", "not ended", "no block", "absent"]
+"""State of a host's campaign. ``ended``: by its own rules. ``stopped early``: by an interrupt or a
+failed condition. ``not ended``: more blocks may arrive. ``no block``: no block is complete.
+``absent``: nothing has arrived from the host."""
 
 
 class HostEffect(Struct, frozen=True):
@@ -209,10 +209,10 @@ class FleetAnswers(Struct, frozen=True):
     stayed: FleetInterval | None
     """Mean over the hosts that were not lost; null if no host was lost."""
     new_host: FleetInterval
-    """Prediction for a new host, if the asked hosts and the new host are exchangeable."""
-    median: FleetInterval
+    """Prediction for a new host, if the asked hosts and the new host are exchangeable (alike)."""
+    median_of_hosts: FleetInterval
     """Median of the population from which the asked hosts were drawn."""
-    normal: FleetInterval
+    new_host_if_normal: FleetInterval
     """Prediction for a new host, if the ratios of hosts are log-normal."""
     otherwise: FleetDifferences
     """Answer to the question which hosts differ from the other hosts."""
@@ -231,8 +231,8 @@ class FleetAnswers(Struct, frozen=True):
             self.no_difference,
             self.otherwise,
             self.new_host,
-            self.median,
-            self.normal,
+            self.median_of_hosts,
+            self.new_host_if_normal,
             self.variances,
         )
 
@@ -258,7 +258,7 @@ class FleetHost(Struct, frozen=True):
     """Text that identifies the host."""
     place: int
     """Position among the asked hosts, from 0."""
-    state: HostState
+    state: DeliveryState
     run: str | None
     """Run id of the host's campaign in this ledger; null if nothing has arrived from the host."""
     blocks: int
@@ -276,7 +276,7 @@ class FleetResult(Struct, frozen=True):
 
     cluster: str
     """The cluster, as the user typed it."""
-    one_host: bool
+    is_one_host: bool
     """Whether all campaigns ran on one host, so that nothing is claimed between hosts."""
     hosts: tuple[FleetHost, ...]
     """Asked hosts in the order of the plan."""
@@ -308,8 +308,8 @@ def _answers_with_value_ratios(answers: FleetAnswers) -> FleetAnswers:
         mean=with_inverse_ratio(answers.mean),
         stayed=answers.stayed and with_inverse_ratio(answers.stayed),
         new_host=with_inverse_ratio(answers.new_host),
-        median=with_inverse_ratio(answers.median),
-        normal=with_inverse_ratio(answers.normal),
+        median_of_hosts=with_inverse_ratio(answers.median_of_hosts),
+        new_host_if_normal=with_inverse_ratio(answers.new_host_if_normal),
         otherwise=replace(otherwise, hosts=tuple(map(with_inverse_ratio, otherwise.hosts))),
         by_property=tuple(map(_property_with_value_ratios, answers.by_property)),
     )
