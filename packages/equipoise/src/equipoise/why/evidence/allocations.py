@@ -27,14 +27,14 @@ _LIBRARY = "libequipoise_recorder.so"
 _FOLDER_VARIABLE = "EQUIPOISE_ALLOCATIONS"
 """Variable that names the folder for the recorder's files."""
 _FILE_MARK = int.from_bytes(b"EQALLOC1", "little")
-_NO_ROOM_BYTES = 1
+_FULL_DISK_FILE_BYTES = 1
 """Length of the file of a process that could not be recorded because the disk was full."""
 
 _DISK_IS_FULL = "the disk of the temporary folder is full; set TMPDIR to a folder on another disk"
 
 _HEADER_FIELDS = (
-    "magic table_offset table_bytes tables tables_used classes lifetimes row_words maps_offset "
-    "maps_bytes samples_offset sample_bytes samples samples_taken process parent first_ticks "
+    "magic table_offset table_bytes max_tables tables_used classes lifetimes row_words maps_offset "
+    "maps_bytes samples_offset sample_bytes max_samples samples_taken process parent first_ticks "
     "first_ns second_ticks second_ns steady_clock ended children_without_file calls_without_table "
     "births_without_place machine tables_without_room samples_without_room maps_without_room"
 ).split()
@@ -105,11 +105,11 @@ def read(folder: Path) -> Allocations:
     recording_by_file = {file: _read_file(file) for file in sorted(folder.glob("*.allocations"))}
     recordings = [recording for recording in recording_by_file.values() if recording is not None]
     bad_files = [file for file, recording in recording_by_file.items() if recording is None]
-    unrecorded_count = sum(file.stat().st_size == _NO_ROOM_BYTES for file in bad_files)
+    unrecorded_count = sum(file.stat().st_size == _FULL_DISK_FILE_BYTES for file in bad_files)
     unseen = [
         f"the allocations in {file.name} are missing: the file is incomplete or has another version"
         for file in bad_files
-        if file.stat().st_size != _NO_ROOM_BYTES
+        if file.stat().st_size != _FULL_DISK_FILE_BYTES
     ]
     stacks = _read_stacks(folder)
     if unrecorded_count:
@@ -145,7 +145,7 @@ def _read_file(file: Path) -> _Recording | None:
         if len(header) < len(_HEADER_FIELDS) or header["magic"] != _FILE_MARK:
             return None
         stream.seek(header["table_offset"])
-        table_count = min(header["tables_used"], header["tables"])
+        table_count = min(header["tables_used"], header["max_tables"])
         words = np.frombuffer(stream.read(table_count * header["table_bytes"]), dtype=np.int64)
     tables = words.reshape(table_count, header["table_bytes"] // 8)
     rows = tables[:, _TABLE_WORDS_BEFORE_ROWS:][:, : header["classes"] * header["row_words"]]

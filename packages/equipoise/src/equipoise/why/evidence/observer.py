@@ -180,7 +180,7 @@ FREQUENCY_HZ = 999
 KERNEL_IS_HIDDEN = "the kernel's own time and stacks"
 """Beginning of the observer's remark that it may not observe the kernel."""
 
-FunctionKind = Literal["user", "inlined", "python", "published", "kernel", "size", "unknown"]
+FunctionKind = Literal["user", "inlined", "python", "generated", "kernel", "size", "unknown"]
 """Kind of a function, by the origin of its name (`Function`)."""
 SampledSource = Literal["profile", "page_faults", "waits"]
 """Name of a source that samples stacks."""
@@ -192,7 +192,7 @@ class Function(Struct, frozen=True):
     """A function in a stack.
 
     A function of the kernel has the name of its entry point: a system call, ``page_fault``, or
-    ``interrupt``. A function of kind ``published`` has a name from the program's map file.
+    ``interrupt``. A function of kind ``generated`` has a name from the program's map file.
     A frame of kind ``size`` is the size of an allocated block.
     """
 
