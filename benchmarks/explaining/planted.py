@@ -65,7 +65,7 @@ def _tested(test: dict[str, Any]) -> str:
     if test["unknown_because"] is not None:
         return f"{test['intervention']}: {test['unknown_because']}"
     if test["share"] is None:
-        why = f": {test['unchanged']}" if test["unchanged"] else ""
+        why = f": {test['unchanged_evidence']}" if test["unchanged_evidence"] else ""
         return f"{test['intervention']}: {test['outcome']}{why}"
     low, high = (None if one is None else round(100 * one) for one in test["share_ci"])
     seconds = test["share_of_seconds"]

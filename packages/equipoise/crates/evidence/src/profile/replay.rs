@@ -165,7 +165,7 @@ impl Replay {
         let mut frames = captured.map_or_else(Vec::new, |captured| {
             self.resolver.frames(process, code, captured)
         });
-        if let Some(entry_point) = self.kernel_functions.entry_point_of(&sample.kernel_chain) {
+        if let Some(entry_point) = self.kernel_functions.entry_point(&sample.kernel_chain) {
             self.has_unnamed_entry_point |= self.kernel_functions.is_empty();
             frames.push(Frame::new(&entry_point, "kernel", Kind::Kernel));
         }

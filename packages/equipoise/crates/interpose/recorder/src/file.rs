@@ -252,14 +252,8 @@ mod tests {
         }
         let counts = row.lifetimes.iter().map(Number::get).enumerate();
         let counted: Vec<(usize, u64)> = counts.filter(|(_, count)| *count > 0).collect();
-        let expected = [
-            (0, 1),
-            (1, 1),
-            (2, 2),
-            (10, 1),
-            (11, 1),
-            (LIFETIME_CLASS_COUNT - 1, 1),
-        ];
+        let last = LIFETIME_CLASS_COUNT - 1;
+        let expected = [(0, 1), (1, 1), (2, 2), (10, 1), (11, 1), (last, 1)];
         assert_eq!(counted, expected);
     }
 }

@@ -309,7 +309,7 @@ fn table_pointer(header: &Header, index: usize) -> *mut Table {
 }
 
 fn table_at(header: &'static Header, index: usize) -> &'static Table {
-    // SAFETY: `index` is below MAX_TABLES, so the table is inside the mapping, which is never unmapped.
+    // SAFETY: `index` is below MAX_TABLES, so the table is inside the mapping, which stays mapped.
     // All numbers that threads share are atomic.
     unsafe { &*table_pointer(header, index) }
 }

@@ -133,14 +133,9 @@ def run_experiment(
     """
     gap_evidence = evidence_of_gap(record, gap)
     causes = suggested_causes(gap_evidence.difference)
-    unaltered_evidence = UnalteredEvidence(gap_evidence.evidence, gap_evidence.difference.slower)
+    evidence = UnalteredEvidence(gap_evidence.evidence, gap_evidence.difference.slower)
     gap_with_causes = GapWithCauses(
-        record,
-        gap.contrast,
-        causes,
-        unaltered_evidence,
-        gap.longest_trial_s,
-        gap.ratio_nearest_to_1,
+        record, gap.contrast, causes, evidence, gap.longest_trial_s, gap.ratio_nearest_to_1
     )
     try:
         plan = plan_experiment(gap_with_causes, request, host_site())
@@ -367,7 +362,7 @@ def _record_with_evidence(
 
 @contextmanager
 def _ledger_for_runs(record: RunRecord, gap: Gap, output: OutputOptions) -> Iterator[Ledger]:
-    """Provide the ledger; before, build the commits of both conditions if they are commits."""
+    """Provide the ledger after building both conditions, if they are commits."""
     require_data(record.plan, output.ledger)
     with measuring(output) as (ledger, _):
         name = record.plan.kind.build_commits_of_gap

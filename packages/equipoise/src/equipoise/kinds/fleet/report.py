@@ -273,13 +273,9 @@ def _host_facts(host: FleetHost) -> Mapping[str, Cell]:
 
 def _state_sentence(host: FleetHost) -> str:
     state = _STATE_SENTENCES[host.state]
-    if host.stopped_because is not None:
-        return (
-            f"{state}: {host.stopped_because}"
-            if host.state == "stopped early"
-            else host.stopped_because
-        )
-    return state
+    if host.stopped_because is None:
+        return state
+    return f"{f'{state}: ' if host.state == 'stopped early' else ''}{host.stopped_because}"
 
 
 def _states_table(fleet: FleetResult) -> Table:
@@ -450,13 +446,8 @@ def _contradictions(fleet: FleetResult, comparisons: Sequence[FleetComparison]) 
         estimates: list[HostEffect | HostDifference | FleetInterval] = [*comparison.hosts]
         if comparison.fleet is not None:
             answers = comparison.fleet
-            estimates += (
-                *answers.otherwise.hosts,
-                answers.mean,
-                answers.new_host,
-                answers.median_of_hosts,
-            )
-            estimates.append(answers.new_host_if_normal)
+            estimates += (*answers.otherwise.hosts, answers.mean, answers.new_host)
+            estimates += (answers.median_of_hosts, answers.new_host_if_normal)
         for estimate in estimates:
             is_ratio = estimate.ratio is None or 0.0 <= estimate.ratio < math.inf
             if not (is_ratio and is_interval_of_ratios(estimate.ratio_ci)):

@@ -494,10 +494,10 @@ class _FleetAnalysis:
 
     def early_ln_ratio(self, blocks: PairedBlocks, count: int) -> float:
         """Return the typical log ratio of a host's first blocks; NaN if all blocks are ties."""
-        early_bets = BettingSequence(
+        early_blocks = BettingSequence(
             blocks.differences[:count], blocks.orders[:count], blocks.tolerances[:count]
         )
-        ln_ratio = _huber_centre(early_bets)
+        ln_ratio = _huber_centre(early_blocks)
         return math.nan if ln_ratio is None else ln_ratio
 
     def variance(self, seed: int) -> HostVariance:
@@ -526,10 +526,7 @@ def share_of_roster(number: int) -> float:
 
 def _huber_centre(engine: BettingSequence) -> float | None:
     """Return the typical log ratio of a sequence of blocks; ``None`` if all blocks are ties."""
-    estimate = engine.centre()
-    if estimate is None:
-        return None
-    ln_ratio, _, _ = estimate
+    ln_ratio, _, _ = engine.centre() or (None, 0.0, 0.0)
     return ln_ratio
 
 

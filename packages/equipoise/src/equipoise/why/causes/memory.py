@@ -155,7 +155,7 @@ def page_faults(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     """Find more page faults: more memory is used, or freed memory is requested again."""
     faults = unclaimed.difference.faults
     if (
-        ("entry_point", PAGE_FAULT) in unclaimed.claimed_parts
+        ("kernel", PAGE_FAULT) in unclaimed.claimed_parts
         or faults is None
         or not is_increase(faults.count)
     ):

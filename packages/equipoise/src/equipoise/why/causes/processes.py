@@ -240,14 +240,11 @@ def sleeping(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     if not difference.waits:
         seconds = {name: calls.seconds for name, calls in difference.calls.items()}
     increases = {
-        entry_point: seconds[entry_point]
-        for entry_point in entry_points
-        if entry_point in seconds
-        and seconds[entry_point].extra > 0
-        and (
-            is_increase(seconds[entry_point])
-            or most_increased_call(difference, (entry_point,)) is not None
-        )
+        name: seconds[name]
+        for name in entry_points
+        if name in seconds
+        and seconds[name].extra > 0
+        and (is_increase(seconds[name]) or most_increased_call(difference, (name,)) is not None)
     }
     syscall = largest_increase(increases)
     if syscall is None:
@@ -263,10 +260,8 @@ def sleeping(unclaimed: UnclaimedTime) -> Iterator[Cause]:
 
 def waiting(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     """Find a kernel entry point with longer waits that no earlier rule has claimed."""
-    by_entry = unclaimed.waits_by_entry_point
-    increases = {
-        entry_point: change for entry_point, change in by_entry.items() if is_increase(change)
-    }
+    waits = unclaimed.waits_by_entry_point
+    increases = {name: change for name, change in waits.items() if is_increase(change)}
     entry_point = max(increases, key=lambda name: (increases[name].extra, name), default=None)
     if entry_point is None:
         return

@@ -222,7 +222,7 @@ def more_system_calls(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     """Find system calls that are made more often."""
     difference = unclaimed.difference
     for syscall, calls in difference.calls.items():
-        if ("entry_point", syscall) not in unclaimed.claimed_parts and is_increase(calls.count):
+        if ("kernel", syscall) not in unclaimed.claimed_parts and is_increase(calls.count):
             yield unclaimed.claim(entry_points=(syscall,), waits=(syscall,)).cause(
                 "system_call",
                 f"more system calls: {syscall} {describe_change(calls.count)}",

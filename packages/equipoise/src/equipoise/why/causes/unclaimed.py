@@ -44,9 +44,9 @@ Key = TypeVar("Key")
 LONG_CALL_S = 50e-6
 """Seconds above which a call usually waits."""
 
-Part = tuple[Literal["entry_point", "function", "wait"], str]
-"""A part of the extra time: work in the kernel by entry point, work in a function
-(``name in module``), or waits by entry point."""
+Part = tuple[Literal["kernel", "function", "wait"], str]
+"""A part of the extra time: work in the kernel (by entry point), work in a function
+(``name in module``), or waits (by entry point)."""
 
 
 class TimeClaim(Struct, frozen=True):
@@ -98,11 +98,9 @@ class UnclaimedTime(Struct, frozen=True):
     @property
     def entry_points(self) -> Mapping[str, Change]:
         """Seconds on a processor by kernel entry point, without claimed entry points."""
-        entry_points = self.difference.entry_points
+        points = self.difference.entry_points
         return {
-            entry_point: entry_points[entry_point]
-            for entry_point in entry_points
-            if ("entry_point", entry_point) not in self.claimed_parts
+            point: points[point] for point in points if ("kernel", point) not in self.claimed_parts
         }
 
     @property
@@ -118,11 +116,9 @@ class UnclaimedTime(Struct, frozen=True):
     @property
     def waits(self) -> Mapping[Wait, Change]:
         """Seconds off the processor by wait, without claimed entry points."""
-        waits = self.difference.waits
+        waits, claimed_parts = self.difference.waits, self.claimed_parts
         return {
-            wait: waits[wait]
-            for wait in waits
-            if ("wait", wait.entry_point) not in self.claimed_parts
+            wait: waits[wait] for wait in waits if ("wait", wait.entry_point) not in claimed_parts
         }
 
     @property
@@ -130,10 +126,8 @@ class UnclaimedTime(Struct, frozen=True):
         """Sums of ``waits`` by kernel entry point."""
         waits = self.waits
         return {
-            entry_point: sum_of(
-                change for wait, change in waits.items() if wait.entry_point == entry_point
-            )
-            for entry_point in dict.fromkeys(wait.entry_point for wait in waits)
+            point: sum_of(change for wait, change in waits.items() if wait.entry_point == point)
+            for point in dict.fromkeys(wait.entry_point for wait in waits)
         }
 
     def without(self, cause: Cause) -> UnclaimedTime:
@@ -168,7 +162,7 @@ class UnclaimedTime(Struct, frozen=True):
         )
         parts: frozenset[Part] = frozenset(
             (
-                *(("entry_point", entry_point) for entry_point in (*entry_points, *calls)),
+                *(("kernel", entry_point) for entry_point in (*entry_points, *calls)),
                 *map(_function_part, functions),
                 *(("wait", wait) for wait in waits),
             )
@@ -189,7 +183,7 @@ class UnclaimedTime(Struct, frozen=True):
         return TimeClaim(change, waited_s, (waited_s - margin, waited_s + margin), waited_s, parts)
 
     def _entry_point_change(self, entry_point: str) -> Change:
-        if ("entry_point", entry_point) in self.claimed_parts:
+        if ("kernel", entry_point) in self.claimed_parts:
             return NO_CHANGE
         if self.difference.entry_points.keys() - {WHOLE_KERNEL}:
             return self.difference.entry_points.get(entry_point, NO_CHANGE)
@@ -198,9 +192,7 @@ class UnclaimedTime(Struct, frozen=True):
     def _calls_change(self, name: str) -> Change:
         calls = self.difference.calls.get(name)
         return (
-            NO_CHANGE
-            if calls is None or ("entry_point", name) in self.claimed_parts
-            else calls.seconds
+            NO_CHANGE if calls is None or ("kernel", name) in self.claimed_parts else calls.seconds
         )
 
     def _waits_change(self, entry_points: Collection[str]) -> Change:

@@ -45,7 +45,7 @@ Run = TypeVar("Run")
 ItemChange = TypeVar("ItemChange", bound=Struct)
 
 TIME_PARTS = ("user_s", "system_s", "waiting_s", "queueing_s")
-"""Fields of `WallTimeParts`."""
+"""Fields of `TimeParts`."""
 RESOURCES = tuple(
     "minor_faults major_faults voluntary_switches involuntary_switches block_reads block_writes "
     "max_rss_bytes output_bytes".split()
@@ -111,7 +111,7 @@ def trials_difference(trials: Runs[Trial]) -> Difference:
     wall_times = shared_trials.map(_wall_s)
     differences = list(map(sub, wall_times.candidate, wall_times.baseline))
     slower: Side = "candidate" if (median(differences) or sum(differences)) >= 0 else "baseline"
-    parts_of_trials = shared_trials.map(
+    trial_parts = shared_trials.map(
         lambda trial: split_wall_time(
             _wall_s(trial),
             trial.accounting.user_s,
@@ -124,18 +124,14 @@ def trials_difference(trials: Runs[Trial]) -> Difference:
     time_parts = {
         part: change
         for part in TIME_PARTS
-        if (
-            change := _known_change(
-                parts_of_trials, attrgetter(part), slower, paired_measure_change
-            )
-        )
+        if (change := _known_change(trial_parts, attrgetter(part), slower, paired_measure_change))
         is not None
     }
     resources, unseen_resources = _resource_changes(accountings, slower)
     unseen = {
         "trials": _time_limit_remark(shared_trials),
         "times of the trials": tuple(
-            dict.fromkeys(remark for parts in parts_of_trials.all_runs for remark in parts.unseen)
+            dict.fromkeys(remark for parts in trial_parts.all_runs for remark in parts.unseen)
         ),
         "resources": unseen_resources,
     }
@@ -148,7 +144,7 @@ def trials_difference(trials: Runs[Trial]) -> Difference:
     )
 
 
-class WallTimeParts(Struct, frozen=True):
+class TimeParts(Struct, frozen=True):
     """Parts of the wall time of one trial, in seconds; ``None`` for a part that is not known."""
 
     user_s: float | None
@@ -167,24 +163,22 @@ def split_wall_time(
     user_s: float | None,
     system_s: float | None,
     run_delay_s: float | None = None,
-) -> WallTimeParts:
+) -> TimeParts:
     """Return the parts of the wall time of one trial.
 
     If parallel threads or processes used more than the wall time, the waiting time is unknown.
     ``run_delay_s`` is the time in which the main thread waited for a free processor.
     """
     if user_s is None or system_s is None:
-        return WallTimeParts(user_s, system_s, unseen=("user and system time are unknown",))
+        return TimeParts(user_s, system_s, unseen=("user and system time are unknown",))
     waiting_s = wall_s - user_s - system_s
     if waiting_s < 0:
         reason = "several threads or processes ran at the same time"
-        return WallTimeParts(
-            user_s, system_s, unseen=(f"waiting time is unknown, because {reason}",)
-        )
+        return TimeParts(user_s, system_s, unseen=(f"waiting time is unknown, because {reason}",))
     if run_delay_s is None:
-        return WallTimeParts(user_s, system_s, waiting_s)
+        return TimeParts(user_s, system_s, waiting_s)
     queueing_s = min(run_delay_s, waiting_s)
-    return WallTimeParts(user_s, system_s, waiting_s - queueing_s, queueing_s)
+    return TimeParts(user_s, system_s, waiting_s - queueing_s, queueing_s)
 
 
 def _trials_of_shared_blocks(trials: Runs[Trial]) -> Runs[Trial]:
