@@ -121,10 +121,6 @@ def _extra_time(gap_evidence: GapEvidence) -> ExtraTime:
             if runs.all_runs
         },
         # Remarks about resources are already in the report of the trials.
-        unseen={
-            source: remarks
-            for source, remarks in difference.unseen.items()
-            if source != "resources"
-        },
+        unseen={name: difference.unseen[name] for name in difference.unseen if name != "resources"},
         summary=extra_time_clauses(difference),
     )

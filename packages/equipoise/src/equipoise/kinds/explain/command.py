@@ -175,7 +175,6 @@ evidence_options = options.option_group(
         help="Runs of each condition under each source; by default 3, or 2 if runs are long.",
     ),
 )
-"""Options of the observed runs."""
 experiment_options = options.option_group(
     options.no_test_option,
     click.option(
@@ -206,7 +205,6 @@ experiment_options = options.option_group(
     ),
     options.seed_option,
 )
-"""Options of the interventions, and limits of the experiment."""
 picture_options = options.option_group(
     options.file_option(
         "--flame-graph",
@@ -217,7 +215,6 @@ picture_options = options.option_group(
         "--firefox", metavar="FILE.json", help="Write both profiles for profiler.firefox.com."
     ),
 )
-"""Options that write the profiles of both conditions to files."""
 
 
 class WhyRequest(Struct, frozen=True, kw_only=True):

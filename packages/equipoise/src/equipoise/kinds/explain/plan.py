@@ -76,7 +76,6 @@ class ExperimentRequest(Struct, frozen=True):
     alpha: float
     seed: int
     user_interventions: tuple[Intervention, ...] = ()
-    """Interventions that the user added."""
     only: tuple[str, ...] = ()
     """Names of the interventions of the catalogue to try; if empty, all that fit a cause."""
     max_attempts: int = MAX_ATTEMPTS

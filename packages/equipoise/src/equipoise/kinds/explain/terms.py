@@ -12,7 +12,6 @@ from equipoise.model.result import ResultDocument
 from equipoise.model.why import Explanation, ReachCheck
 
 STUDY = "why"
-"""The study of every experiment."""
 
 
 class PlannedIntervention(Struct, frozen=True):

@@ -310,7 +310,7 @@ def _fleet_comparison(
             claims,
             [member.host for member in members],
             alpha=level,
-            one_host=fleet.hosts[0].name if fleet.is_one_host else None,
+            only_host=fleet.hosts[0].name if fleet.is_one_host else None,
             more_is_better=more_is_better,
         ),
     )

@@ -58,11 +58,9 @@ class FleetOptions(Struct, frozen=True):
     """Options of a fleet's campaign."""
 
     cluster: str
-    """The cluster, as the user typed it."""
     campaign_for_each_worker: bool = False
     """Whether each worker of a host has its own campaign, as for ``local:N``."""
     builds: tuple[Build, ...] = ()
-    """Levels of a study that every host builds itself."""
     build_folders: tuple[str, ...] = ()
     """Folders in which this machine built the levels of ``builds``."""
     ship: bool = False

@@ -169,11 +169,9 @@ class FleetClaims(Struct, frozen=True):
     e_value: float
     """Evidence against "the ratio is 1 on each asked host": the mean of the hosts' e-values."""
     mean: FleetMean
-    """Mean over all asked hosts."""
     mean_of_remaining: FleetMean | None
     """Mean over the hosts that were not lost; ``None`` if no host was lost."""
     hosts: tuple[HostClaims, ...]
-    """Claims about each host, in the order of the plan."""
     new_host: Prediction
     """The ratio on a new host, if the asked hosts and the new host are exchangeable."""
     median_of_hosts: Prediction
@@ -595,7 +593,6 @@ class Roster(Struct, frozen=True):
     starts: tuple[int, ...]
     """For each host of the roster, the number of blocks before the first round."""
     round_count: int
-    """Number of complete rounds."""
 
 
 def rosters_of(hosts: Sequence[HostBlocks]) -> tuple[Roster, ...]:

@@ -102,7 +102,6 @@ class HostEffect(Struct, frozen=True):
     """One comparison on one of the asked hosts."""
 
     host: str
-    """Name of the host."""
     ratio: float | None
     ratio_ci: Interval
     """Confidence sequence; the sequences of all hosts hold together."""
@@ -121,7 +120,6 @@ class FleetAnswer(Struct, frozen=True, kw_only=True):
     """One question about a fleet, and its answer."""
 
     question: str
-    """The question, in plain words."""
     answer: str
     """The answer, or the reason why nothing can be claimed."""
     unknown_because: str | None = None
@@ -253,7 +251,6 @@ class FleetHost(Struct, frozen=True):
     """One asked host, and the state of its campaign."""
 
     host: str
-    """Name of the host."""
     identity: str
     """Text that identifies the host."""
     place: int
@@ -275,9 +272,7 @@ class FleetResult(Struct, frozen=True):
     """The hosts of a fleet, with their states."""
 
     cluster: str
-    """The cluster, as the user typed it."""
     is_one_host: bool
-    """Whether all campaigns ran on one host, so that nothing is claimed between hosts."""
     hosts: tuple[FleetHost, ...]
     """Asked hosts in the order of the plan."""
     metric: str
@@ -290,7 +285,6 @@ class FleetComparison(Comparison, frozen=True, kw_only=True):
     hosts: tuple[HostEffect, ...] = ()
     """The asked hosts with a block, in the order of the plan."""
     fleet: FleetAnswers | None = None
-    """Answers over the hosts."""
 
     def additional_values(self) -> dict[str, Any]:
         """Return the hosts and the answers with ratios of values, not of costs."""

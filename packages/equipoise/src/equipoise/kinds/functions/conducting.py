@@ -59,7 +59,6 @@ _DEFAULT_LIMITS = {
     "warmup": _DEFAULT_MEASURE.warmup,
     "patient": False,
 }
-"""Default limits of `equipoise.compare`."""
 
 
 def compare_functions(
@@ -209,7 +208,6 @@ def _is_name(text: str) -> bool:
 
 
 _COPIES_PHASE = "copies"
-"""Phase of the processes that time the copies."""
 MIN_DATA_BYTES = 16_384
 """Minimum size of pickled functions that contain data; code alone is smaller."""
 MAX_ROUND_S = 0.5
@@ -229,7 +227,6 @@ class Original(Struct, frozen=True):
 
     function: Callable[..., object] | None = None
     variables: Mapping[str, object] = {}
-    """Values of names that the code may use."""
 
 
 def refuse_copies_that_differ(

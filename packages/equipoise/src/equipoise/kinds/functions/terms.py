@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from equipoise.model.record import RunRecord
 
 STUDY = "functions"
-"""The study of every campaign of functions."""
 
 
 class FunctionsPlan(Struct, Terms, frozen=True, tag_field=TAG, tag="functions"):

@@ -42,7 +42,6 @@ class TrialRunResult(Struct, frozen=True):
     """Results of the trial run of one function."""
 
     call_s: float
-    """Seconds of one call."""
     call_and_setup_s: float
     """Seconds of one call with its setup."""
     changes_data: bool

@@ -64,10 +64,8 @@ def blocks_returned_at_free(unclaimed: UnclaimedTime) -> Iterator[Cause]:
         return
     size_class = max(size_classes, key=lambda change: change.bytes.slower)
     faults = None if difference.faults is None else difference.faults.count
-    page_fault_entry = (PAGE_FAULT,) if is_increase(faults) else ()
-    yield unclaimed.claim(
-        entry_points=(*_MEMORY_CALLS_BY_RETURN[syscall], *page_fault_entry)
-    ).cause(
+    entry_points = _MEMORY_CALLS_BY_RETURN[syscall] + ((PAGE_FAULT,) if is_increase(faults) else ())
+    yield unclaimed.claim(entry_points=entry_points).cause(
         "allocation",
         f"blocks of {size_class.typical_bytes:,} bytes go back to the kernel at every free "
         f"({number_text(size_class.count.slower)} blocks, {syscall} {describe_change(calls)})",

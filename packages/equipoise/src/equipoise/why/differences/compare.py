@@ -155,7 +155,6 @@ class TimeParts(Struct, frozen=True):
     """Wall time in which the main thread waited for a free processor. If it is ``None``,
     ``waiting_s`` includes this time."""
     unseen: tuple[str, ...] = ()
-    """Sentences about what could not be seen."""
 
 
 def split_wall_time(

@@ -177,13 +177,11 @@ def weights(
     return sums
 
 
-def _disagreement_remarks(
-    runs: Runs[SampledStacks], time_parts: Mapping[str, Change]
-) -> Iterator[str]:
+def _disagreement_remarks(runs: Runs[SampledStacks], parts: Mapping[str, Change]) -> Iterator[str]:
     """Yield a remark if the profile has more or fewer seconds than the campaign's own trials."""
-    if "user_s" not in time_parts or "system_s" not in time_parts:
+    if "user_s" not in parts or "system_s" not in parts:
         return
-    user, system = time_parts["user_s"], time_parts["system_s"]
+    user, system = parts["user_s"], parts["system_s"]
     for side, profiled_runs, accounted_s in (
         ("baseline", runs.baseline, user.baseline + system.baseline),
         ("candidate", runs.candidate, user.candidate + system.candidate),

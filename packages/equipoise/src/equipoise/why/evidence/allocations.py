@@ -80,7 +80,6 @@ class Allocations(Struct, frozen=True):
     stacks: Stacks
     """Sampled stacks; weights are estimated bytes. The innermost frame is the size of the block."""
     unseen: tuple[str, ...]
-    """Sentences about what could not be seen."""
 
 
 class _Recording(Struct, frozen=True):

@@ -136,10 +136,9 @@ def observe(
     plan_of_gap = replace(record.plan, conditions=conditions)
     environment = own_environment()
     check_effects(plan_of_gap, mapped_by_condition(plan_of_gap, environment), environment)
+    longest_trial_s, factory = gap.longest_trial_s, starter_factory
     with closing(
-        collect(
-            record.plan, runs, longest_trial_s=gap.longest_trial_s, starter_factory=starter_factory
-        )
+        collect(record.plan, runs, longest_trial_s=longest_trial_s, starter_factory=factory)
     ) as observations:
         for runs_so_far, observation in enumerate(observations, start=1):
             store.record_observation(record.id, observation)

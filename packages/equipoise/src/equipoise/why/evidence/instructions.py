@@ -32,7 +32,6 @@ class Instructions(Struct, frozen=True):
     functions: Mapping[str, int]
     """Instructions of each function itself, without the functions that it called."""
     unseen: tuple[str, ...]
-    """Sentences about what could not be seen."""
 
 
 def wrap(process: Process, folder: Path) -> Process:

@@ -21,7 +21,6 @@ from equipoise.model.errors import UnusableInput
 Document = TypeVar("Document")
 
 EVIDENCE_PROGRAM = "equipoise-evidence"
-"""The native observer."""
 DOCUMENT_VERSION = 1
 """Version of the documents that the observer writes."""
 
@@ -183,7 +182,6 @@ KERNEL_IS_HIDDEN = "the kernel's own time and stacks"
 FunctionKind = Literal["user", "inlined", "python", "generated", "kernel", "size", "unknown"]
 """Kind of a function, by the origin of its name (`Function`)."""
 SampledSource = Literal["profile", "page_faults", "waits"]
-"""Name of a source that samples stacks."""
 _OBSERVER_COMMANDS = {"profile": "profile", "page_faults": "faults", "waits": "waits"}
 """First argument of the observer, by source."""
 
@@ -233,7 +231,6 @@ class SampledStacks(Struct, frozen=True):
     """Sum over all events, sampled or not, in the unit of the weights; ``None`` if unknown."""
     stacks: Stacks
     unseen: tuple[str, ...]
-    """Sentences about what could not be seen."""
 
     @property
     def hides_kernel(self) -> bool:
