@@ -216,7 +216,7 @@ def attempts_of(plan: Plan) -> dict[str, PlannedIntervention]:
 def test_an_intervention_without_reach_leaves_its_place_to_another() -> None:
     plan, runs = plan_of([20_013, 13, 13], most=1)
     attempts = attempts_of(plan)
-    reachable = {name: attempt.is_reachable for name, attempt in attempts.items()}
+    reachable = {name: attempt.may_reach_cause for name, attempt in attempts.items()}
     assert reachable == {"number0": False, "number1": True}
     assert attempts["number0"].reach_checks == (ReachCheck(0, unchanged_evidence=OFTEN_AS_BEFORE),)
     assert runs == 2
@@ -226,14 +226,14 @@ def test_an_intervention_without_reach_leaves_its_place_to_another() -> None:
 def test_every_intervention_is_observed_once() -> None:
     plan, runs = plan_of([20_013, 20_013, 20_013, 13])
     assert runs == 4
-    reachable = [attempt.is_reachable for attempt in attempts_of(plan).values()]
+    reachable = [attempt.may_reach_cause for attempt in attempts_of(plan).values()]
     assert reachable == [False, False, False, True]
 
 
 def missed_attempt(*places: int) -> dict[str, Any]:
     """An attempt that an observed run has shown to leave these causes as they were."""
     changes = tuple(ReachCheck(place, unchanged_evidence=OFTEN_AS_BEFORE) for place in places)
-    return {"reach_checks": changes, "is_reachable": False}
+    return {"reach_checks": changes, "may_reach_cause": False}
 
 
 def trial_count(record: RunRecord, place: int) -> int:
@@ -291,7 +291,7 @@ def test_a_cause_is_refuted_by_interventions_that_reached_it_and_may_refute(
 
 
 def test_one_attempt_may_reach_one_cause_and_not_another(tmp_path: Path) -> None:
-    partly = {**missed_attempt(0), "is_reachable": True, "causes": ("cause 0", "cause 1")}
+    partly = {**missed_attempt(0), "may_reach_cause": True, "causes": ("cause 0", "cause 1")}
     record = record_of(
         tmp_path,
         (Truth(0.0), Truth(0.97)),

@@ -117,7 +117,7 @@ def test_an_observed_run_shows_whether_the_named_calls_are_reached(
     request = ExperimentRequest(Stopping(), 0.05, 1, only=(program.intervention,))
     explains = experiment_of(plan_experiment(gap, request, host_site()))
     (attempt,) = explains.attempts
-    assert attempt.is_reachable is program.reaches, attempt.reach_checks
+    assert attempt.may_reach_cause is program.reaches, attempt.reach_checks
     if program.before is not None:
         (expected,) = attempt.reach_checks
         assert expected.unchanged_evidence is not None

@@ -144,12 +144,14 @@ def run_experiment(
         return
     if not output.quiet:
         names = [
-            attempt.intervention for attempt in experiment_of(plan).attempts if attempt.is_reachable
+            attempt.intervention
+            for attempt in experiment_of(plan).attempts
+            if attempt.may_reach_cause
         ]
         if names:
             say(f"testing by interventions on both: {', '.join(names)}")
         for attempt in experiment_of(plan).attempts:
-            if not attempt.is_reachable:
+            if not attempt.may_reach_cause:
                 sentences = (check.unchanged_evidence for check in attempt.reach_checks)
                 reason = next(filter(None, sentences))
                 say(f"not tested: {attempt.intervention} cannot reach the cause ({reason})")

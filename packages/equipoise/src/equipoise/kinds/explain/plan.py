@@ -167,9 +167,9 @@ def effective_plan(
                 for intervention in remaining
             ]
         else:
-            reachable = [intervention.is_reachable for intervention in remaining]
+            reachable = [intervention.may_reach_cause for intervention in remaining]
             remaining = _with_reach_checks(plan, remaining, gap, observe or observe_once(gap))
-            if reachable == [intervention.is_reachable for intervention in remaining]:
+            if reachable == [intervention.may_reach_cause for intervention in remaining]:
                 return plan_of_interventions(gap, remaining, request)
 
 
@@ -185,8 +185,10 @@ def _with_reach_checks(
             checks = reach_checks_of(
                 plan, attempt, intervention.changed_property, gap.unaltered_evidence, observe
             )
-            is_reachable = reaches_any(plan, attempt, checks)
-            checked[index] = replace(intervention, reach_checks=checks, is_reachable=is_reachable)
+            may_reach_cause = reaches_any(plan, attempt, checks)
+            checked[index] = replace(
+                intervention, reach_checks=checks, may_reach_cause=may_reach_cause
+            )
     return checked
 
 
@@ -210,7 +212,7 @@ def plan_of_interventions(
         reason = intervention.impossible_because
         if reason is None and all(alter(condition) == condition for condition in gap.conditions):
             reason = "both conditions already have this change"
-        attempt_count = sum(bool(other.causes) and other.is_reachable for other in attempted)
+        attempt_count = sum(bool(other.causes) and other.may_reach_cause for other in attempted)
         if reason is None and intervention.causes and attempt_count >= max_attempts:
             reason = f"{max_attempts} others came first; add {option('only', name)} to try this one"
         if reason is None:
@@ -283,7 +285,7 @@ def _conditions_and_attempts(
                 advice=intervention.advice,
                 cannot_refute=intervention.cannot_refute,
                 reach_checks=intervention.reach_checks or (),
-                is_reachable=intervention.is_reachable,
+                may_reach_cause=intervention.may_reach_cause,
             )
         )
     return tuple(conditions), tuple(attempts)

@@ -33,11 +33,11 @@ class PlannedIntervention(Struct, frozen=True):
     advice: str | None = None
     """Shell line with which a user keeps the change; ``{command}`` stands for the command."""
     cannot_refute: bool = False
-    """Whether the intervention can confirm a cause, but cannot refute it."""
+    """Whether the intervention can confirm a cause, but cannot refute a cause."""
     reach_checks: tuple[ReachCheck, ...] = ()
     """Checks whether the intervention reaches its causes."""
-    is_reachable: bool = True
-    """Whether the intervention may reach a cause; if not, the attempt gets no block."""
+    may_reach_cause: bool = True
+    """``False`` if an observed run shows that it reaches no cause; it then gets no block."""
 
 
 class OmittedIntervention(Struct, frozen=True):

@@ -20,7 +20,7 @@ MIN_MENTIONED_FRACTION = 0.05
 """Smallest fraction of the gap for which the sentence mentions a part."""
 
 MAJORITY_SHARE = 0.5
-"""Smallest share for which the sentence says "most": of allocations, or of blocks of one size."""
+"""Smallest share that counts as most: of all allocations, or of the blocks in a size class."""
 
 MIN_FAULT_S = 1e-7
 """Minimum seconds of a page fault."""

@@ -28,7 +28,7 @@ Alter = Callable[[Condition], Condition]
 INTERVENTION_LIBRARY = "libequipoise_interventions.so"
 """Preloaded library that makes the change (crates/interpose)."""
 MODE_VARIABLE = "EQUIPOISE_INTERVENTION"
-"""Variable that names the change which the library makes."""
+"""Variable that names the change of the library, such as ``quick_sync``."""
 SHAM_MODE = "nothing"
 """Value of `MODE_VARIABLE` for the sham: the library changes nothing."""
 
@@ -55,7 +55,7 @@ class Intervention(Struct, frozen=True):
     impossible_because: str | None = None
     """Reason why the change is impossible on this host: ``libjemalloc2 is not installed: …``."""
     cannot_refute: bool = False
-    """Whether the gap may stay although the cause exists. Then the outcome is never ``refuted``."""
+    """Whether the gap may stay although the cause exists, so that nothing refutes the cause."""
     advice: str | None = None
     """Shell line with which a user keeps the change; ``{command}`` stands for the command.
     ``None`` if nobody should keep the change."""
@@ -64,8 +64,8 @@ class Intervention(Struct, frozen=True):
     the intervention has not reached the cause and refutes nothing."""
     reach_checks: tuple[ReachCheck, ...] | None = None
     """Checks whether the change reaches its causes; ``None`` before the run that they need."""
-    is_reachable: bool = True
-    """``False`` if the observed run shows that the intervention reaches no cause."""
+    may_reach_cause: bool = True
+    """``False`` if an observed run shows that the intervention reaches no cause."""
     max_ratio: float = math.inf
     """Largest known ratio of times that such a change makes; a larger gap has another cause."""
 
