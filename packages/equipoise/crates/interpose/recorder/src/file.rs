@@ -81,8 +81,8 @@ pub struct Header {
     pub max_samples: Number,
     /// Number of samples taken; it may exceed `max_samples`.
     pub samples_taken: Number,
-    pub process: Number,
-    pub parent: Number,
+    pub process_id: Number,
+    pub parent_id: Number,
     /// Two times, each by the processor's clock and by the monotonic clock.
     pub first_ticks: Number,
     pub first_ns: Number,
@@ -97,15 +97,15 @@ pub struct Header {
     /// Number of allocations and frees by threads without a table.
     pub calls_without_table: Number,
     /// Number of blocks whose birth could not be stored, because memory ran out.
-    pub births_without_place: Number,
+    pub births_without_memory: Number,
     /// Processor of the registers in samples: 1 is x86-64, 2 is `AArch64`, 0 is any other.
     pub machine: Number,
     /// Number of threads without a table because the disk was full.
-    pub tables_without_room: Number,
+    pub tables_without_space: Number,
     /// Number of samples that were not kept because the disk was full.
-    pub samples_without_room: Number,
+    pub samples_without_space: Number,
     /// 1 if the disk had no space for the whole memory maps of the process.
-    pub maps_without_room: Number,
+    pub maps_without_space: Number,
 }
 
 const _: () = assert!(size_of::<Header>() <= PAGE_BYTES);
@@ -197,7 +197,7 @@ pub struct Sample {
     /// Mean number of bytes between two samples.
     pub interval: Number,
     pub ticks: Number,
-    pub thread: Number,
+    pub thread_id: Number,
     /// Number of bytes in `stack` that are valid.
     pub stack_bytes: Number,
     spare: u64,

@@ -45,7 +45,7 @@ fn record(block: *mut c_void, size: usize, origin: Origin) {
     if !births::store(block, Birth { class, ticks })
         && let Some(header) = recording::header()
     {
-        header.births_without_place.add_shared(1);
+        header.births_without_memory.add_shared(1);
     }
     let bytes_before = thread.bytes_until_sample.get();
     let bytes_until_sample = bytes_before.saturating_sub_unsigned(size as u64);

@@ -254,8 +254,8 @@ fn fill_header(header: &Header) {
     header.samples_offset.set(SAMPLES_OFFSET as u64);
     header.sample_bytes.set(size_of::<Sample>() as u64);
     header.max_samples.set(MAX_SAMPLES as u64);
-    header.process.set(u64::from(system::process_id()));
-    header.parent.set(u64::from(system::parent_id()));
+    header.process_id.set(u64::from(system::process_id()));
+    header.parent_id.set(u64::from(system::parent_id()));
     header.steady_clock.set(u64::from(clock::is_steady()));
     header.machine.set(samples::MACHINE);
     write_maps(header);
@@ -289,7 +289,7 @@ fn claim_table(header: &'static Header, thread: u32) -> *const Table {
     // SAFETY: the table is inside the mapping. No other call gets the index, and no thread reads
     // the table before its bit is set.
     if !unsafe { system::allocate_disk_space(table_pointer(header, index).cast(), TABLE_BYTES) } {
-        header.tables_without_room.add_shared(1);
+        header.tables_without_space.add_shared(1);
         return ptr::null();
     }
     let table = table_at(header, index);

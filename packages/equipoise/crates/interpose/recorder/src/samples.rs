@@ -75,7 +75,7 @@ pub fn take(thread: &Thread, header: &Header, write_maps: fn(&Header), size: usi
         };
         sample.size.set(size as u64);
         sample.ticks.set(ticks);
-        sample.thread.set(u64::from(system::thread_id()));
+        sample.thread_id.set(u64::from(system::thread_id()));
         let registers = registers();
         for (register, value) in sample.registers.iter().zip(registers) {
             register.set(value);
@@ -96,7 +96,7 @@ fn new_sample(header: &Header, number: u64) -> Option<&Sample> {
         // SAFETY: as above; the mapping is never unmapped.
         Some(unsafe { &*pointer })
     } else {
-        header.samples_without_room.add_shared(1);
+        header.samples_without_space.add_shared(1);
         None
     }
 }

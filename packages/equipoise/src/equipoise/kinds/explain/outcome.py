@@ -39,7 +39,6 @@ NOT_REACHABLE: Final = "not reachable"
 """Status of a cause that no intervention changed, and outcome of such an intervention."""
 
 VERDICTS_WITH_GAP = ("slower", "faster", "mixed")
-"""Verdicts that show a gap."""
 
 
 def tested_causes(record: RunRecord) -> tuple[Explanation, ...]:

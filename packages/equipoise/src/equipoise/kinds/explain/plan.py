@@ -30,7 +30,6 @@ from equipoise.why.interventions.catalogue import proposed_interventions, releva
 from equipoise.why.interventions.intervention import Alter, Case, Intervention
 
 ONLY_OPTION = "--only"
-"""Option that names interventions of the catalogue."""
 
 INTERVENTION_FACTOR = "intervention"
 """Factor whose level names the intervention of a condition."""

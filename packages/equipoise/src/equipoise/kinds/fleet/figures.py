@@ -38,7 +38,6 @@ HOW_TO_READ = (
     "with its chance. Within the grey strip the difference is too small to matter."
 )
 MAX_DRAWN_HOSTS = 60
-"""Maximum number of hosts in the chart."""
 _HOST, _DIFFERENT_HOST, _MEAN, _NEW_HOST = (
     "host",
     "differs from the others",

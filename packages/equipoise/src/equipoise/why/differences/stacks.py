@@ -196,7 +196,6 @@ def _disagreement_remarks(runs: Runs[SampledStacks], parts: Mapping[str, Change]
 
 
 Picture = Literal["flame-graph", "firefox"]
-"""Kind of a picture of two profiles (`draw_profiles`)."""
 
 
 def draw_profiles(

@@ -34,9 +34,10 @@ _DISK_IS_FULL = "the disk of the temporary folder is full; set TMPDIR to a folde
 
 _HEADER_FIELDS = (
     "magic table_offset table_bytes max_tables tables_used classes lifetimes row_words maps_offset "
-    "maps_bytes samples_offset sample_bytes max_samples samples_taken process parent first_ticks "
-    "first_ns second_ticks second_ns steady_clock ended children_without_file calls_without_table "
-    "births_without_place machine tables_without_room samples_without_room maps_without_room"
+    "maps_bytes samples_offset sample_bytes max_samples samples_taken process_id parent_id "
+    "first_ticks first_ns second_ticks second_ns steady_clock ended children_without_file "
+    "calls_without_table births_without_memory machine tables_without_space samples_without_space "
+    "maps_without_space"
 ).split()
 """Numbers at the beginning of the file, in their order."""
 _TABLE_WORDS_BEFORE_ROWS = 8
@@ -122,7 +123,7 @@ def read(folder: Path) -> Allocations:
     bounds_s, classes = _size_classes(recordings)
     counts = {name: sum(recording.counts[name] for recording in recordings) for name in _COUNTERS}
     return Allocations(
-        processes=len({recording.header["process"] for recording in recordings}),
+        processes=len({recording.header["process_id"] for recording in recordings}),
         allocations=sum(size.allocations for size in classes),
         bytes=sum(size.bytes for size in classes),
         frees=sum(sum(size.lifetimes) for size in classes) + counts["unknown_frees"],
@@ -200,9 +201,9 @@ def _missed_allocations(recordings: list[_Recording]) -> list[str]:
         totals.update(recording.header)
         totals.update(recording.counts)
     children, calls = totals["children_without_file"], totals["calls_without_table"]
-    tables, samples = totals["tables_without_room"], totals["samples_without_room"]
-    births, inherited = totals["births_without_place"], totals["inherited_frees"]
-    maps = totals["maps_without_room"]
+    tables, samples = totals["tables_without_space"], totals["samples_without_space"]
+    births, inherited = totals["births_without_memory"], totals["inherited_frees"]
+    maps = totals["maps_without_space"]
     has_unsteady_clock = any(not recording.header["steady_clock"] for recording in recordings)
     remarks: tuple[tuple[int, str], ...] = (
         (children, f"{children} forked processes could not make a recording of their own"),

@@ -37,7 +37,6 @@ from equipoise.why.evidence.sources import DEFAULT_SOURCES, SOURCES, Source, obs
 from equipoise.why.gap import Gap
 
 REPETITIONS = 3
-"""Default number of runs of each condition under each source."""
 MIN_REPETITIONS = 2
 LONG_RUN_S = 10.0
 """Run time in seconds above which `MIN_REPETITIONS` is the default."""

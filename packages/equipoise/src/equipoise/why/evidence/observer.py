@@ -22,7 +22,6 @@ Document = TypeVar("Document")
 
 EVIDENCE_PROGRAM = "equipoise-evidence"
 DOCUMENT_VERSION = 1
-"""Version of the documents that the observer writes."""
 
 
 class Process(Struct, frozen=True):

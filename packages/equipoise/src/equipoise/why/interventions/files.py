@@ -32,8 +32,8 @@ _UNBUFFERED_PYTHON = "PYTHONUNBUFFERED"
 _MEMORY_FILE_SYSTEMS = frozenset({"tmpfs", "ramfs", "hugetlbfs", "devtmpfs", "proc", "sysfs"})
 _NO_FILE_REASON = "the evidence names no existing file: give one as an argument of the commands"
 _READ_LINE_FORMAT = "cat < {0} > /dev/null"
-# `dd` with iflag=nocache and count=0 drops the whole file from the cache (manual of dd).
 _DROP_LINE_FORMAT = "{{ sync {0} && dd if={0} iflag=nocache count=0 status=none; }}"
+"""Shell line that drops the file ``{0}`` from the page cache (manual of dd, ``nocache``)."""
 
 
 def file_interventions(case: Case) -> tuple[Intervention, ...]:
