@@ -215,19 +215,19 @@ def _variances(variance: statistics.HostVariance) -> FleetVariances:
     question = "How far do hosts differ?"
     if variance.unknown_because is not None:
         return _unknown_answer(FleetVariances, question, variance.unknown_because)
-    between, within = variance.components
-    between_text, within_text = (
+    between_hosts, between_blocks = variance.components
+    hosts_text, blocks_text = (
         f"{significant(100.0 * math.expm1(math.sqrt(max(0.0, component.variance))), 2)} %"
-        for component in (between, within)
+        for component in (between_hosts, between_blocks)
     )
     return FleetVariances(
         question=question,
         answer=(
-            f"By ±{between_text} (standard deviation); blocks of one host differ by ±{within_text}."
+            f"By ±{hosts_text} (standard deviation); blocks of one host differ by ±{blocks_text}."
         ),
-        between=max(0.0, between.variance),
-        between_ci=between.variance_ci,
-        within=within.variance,
+        between_hosts=max(0.0, between_hosts.variance),
+        between_hosts_ci=between_hosts.variance_ci,
+        between_blocks=between_blocks.variance,
     )
 
 

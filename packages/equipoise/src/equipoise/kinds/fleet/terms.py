@@ -171,10 +171,10 @@ class FleetDifferences(FleetAnswer, frozen=True, kw_only=True):
 class FleetVariances(FleetAnswer, frozen=True, kw_only=True):
     """The variance of the log ratio between hosts, and between the blocks of a host."""
 
-    between: float | None = None
+    between_hosts: float | None = None
     """Variance between hosts; at least 0."""
-    between_ci: Interval = (None, None)
-    within: float | None = None
+    between_hosts_ci: Interval = (None, None)
+    between_blocks: float | None = None
     """Variance between the blocks of one host."""
 
 
@@ -191,7 +191,7 @@ class PropertyEffect(Struct, frozen=True):
     """A property by which the hosts differ, with the ratio for each value; not a claim."""
 
     name: str
-    """Key of the environment: ``kernel``, ``cpu_model``, ``virtualization`` …"""
+    """Key of the environment: ``kernel``, ``cpu_model``, ``hypervisor`` …"""
     values: tuple[PropertyValue, ...]
     spread: float | None
     """Largest of the ratios in ``values`` over the smallest; at least 1."""
