@@ -58,6 +58,7 @@ static NO_PROCESS: ProcessState = ProcessState {
     writes_maps: AtomicBool::new(false),
     tables_with_space: [const { AtomicU64::new(0) }; MAX_TABLES / BITS],
 };
+/// The state page of this process; `NO_PROCESS` before the kernel has given a page.
 static PROCESS: AtomicPtr<ProcessState> = AtomicPtr::new((&raw const NO_PROCESS).cast_mut());
 /// File of the process. A forked child has the parent's file until it creates a file of its own.
 static INHERITED_HEADER: AtomicPtr<Header> = AtomicPtr::new(ptr::null_mut());

@@ -91,7 +91,6 @@ HOST_FACTS = (
 )
 """Facts of a host's environment in the document and in exported trials."""
 INTEGER_FACTS = frozenset({"cpus", "memory_bytes"})
-"""Facts of a host that are integers."""
 DeliveryState = Literal["ended", "stopped early", "not ended", "no block", "absent"]
 """State of a host's campaign. ``ended``: by its own rules. ``stopped early``: by an interrupt or a
 failed condition. ``not ended``: more blocks may arrive. ``no block``: no block is complete.
@@ -111,7 +110,6 @@ class HostEffect(Struct, frozen=True):
     level: float
     """1 minus the coverage of ``ratio_ci``."""
     weight: float
-    """Weight in the mean over the asked hosts."""
     place: int
     """Position among the asked hosts, from 0; two hosts may have the same name."""
 
@@ -216,7 +214,6 @@ class FleetAnswers(Struct, frozen=True):
     """Answer to the question which hosts differ from the other hosts."""
     variances: FleetVariances
     by_property: tuple[PropertyEffect, ...] = ()
-    """Properties by which the hosts differ."""
     by_property_note: str = ""
     """How strong the evidence of ``by_property`` is, as a sentence; empty without properties."""
 
@@ -274,7 +271,6 @@ class FleetResult(Struct, frozen=True):
     cluster: str
     is_one_host: bool
     hosts: tuple[FleetHost, ...]
-    """Asked hosts in the order of the plan."""
     metric: str
     summary: str
 

@@ -217,7 +217,6 @@ _MAX_LOCAL_S = 0.5
 _MIN_ROUNDS, _MAX_ROUNDS = 3, 15
 """Smallest and largest number of rounds that the caller's process times."""
 COPY_PROCESSES = 5
-"""Number of fresh processes that time the copies."""
 MAX_RATIO_FACTOR = 1.1
 """Largest factor between two ratios that count as equal."""
 

@@ -140,7 +140,8 @@ class FunctionRunner(Struct):
             yield TrialReport(trial, report.left_behind if position == 0 else 0, None)
 
     def _samples(self, condition: int, batches: Sequence[int]) -> tuple[Sample, ...]:
-        # The nanoseconds of a batch / divisor = the seconds of a call.
+        # The nanoseconds of a batch / divisor = the seconds of a call. The sample without a number
+        # is the value of the trial.
         divisor = 1e9 * functions_of(self.plan).batch_calls[condition]
         times_ns: list[tuple[int | None, float]] = [*enumerate(batches), (None, steady_ns(batches))]
         return tuple(

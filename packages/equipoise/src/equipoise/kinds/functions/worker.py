@@ -249,7 +249,7 @@ def _batches_get_slower(index: int, benchmark: dict[str, Any], calls: int) -> bo
     early, late = sorted(batches[:_QUARTER]), sorted(batches[-_QUARTER:])
     pairs = [*itertools.combinations(batches, 2)]
     rising_pairs = sum(earlier < later for earlier, later in pairs)
-    # Use the second fastest late batch, because one batch may be fast by chance.
+    # Compare the second fastest late batch with the median early batch: one may be fast by chance.
     has_grown = late[1] > MIN_GROWTH_RATIO * early[_QUARTER // 2]
     return has_grown and rising_pairs > _MIN_RISING_SHARE * len(pairs)
 

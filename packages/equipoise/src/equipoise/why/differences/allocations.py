@@ -52,7 +52,7 @@ def _size_class_changes(runs: Runs[Allocations], slower: Side) -> tuple[SizeClas
     classes = []
     for bounds, change in counts.items():
         baseline, candidate = (
-            _with_class(allocations, bounds) for allocations in (runs.baseline, runs.candidate)
+            _runs_with_class(allocations, bounds) for allocations in (runs.baseline, runs.candidate)
         )
         # A condition may have no block of this class.
         candidate_has_more = change.candidate >= change.baseline and bool(candidate)
@@ -78,7 +78,9 @@ def _size_class_changes(runs: Runs[Allocations], slower: Side) -> tuple[SizeClas
     return tuple(sorted(classes, key=lambda item: -max(item.count.baseline, item.count.candidate)))
 
 
-def _with_class(runs: Iterable[Allocations], bounds: Bounds) -> list[tuple[Allocations, SizeClass]]:
+def _runs_with_class(
+    runs: Iterable[Allocations], bounds: Bounds
+) -> list[tuple[Allocations, SizeClass]]:
     return [(run, item) for run in runs for item in run.classes if _bounds_of(item) == bounds]
 
 

@@ -74,6 +74,7 @@ class EvidenceRun(Struct, frozen=True):
 
     source: str
     condition: int
+    """Index of the condition in the plan."""
     repetition: int
     """Number of the repetition, from 1."""
 
