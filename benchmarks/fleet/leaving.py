@@ -93,7 +93,7 @@ def _left(effects: FloatArray, blocks: Sequence[PairedBlocks]) -> Left:
     gone = [len(one) < BLOCKS for one in blocks]
     result = answers(
         [
-            HostBlocks(str(place), str(place), one, 1.0 / HOSTS, "left" if is_gone else "finished")
+            HostBlocks(str(place), str(place), one, 1.0 / HOSTS, "lost" if is_gone else "finished")
             for place, (one, is_gone) in enumerate(zip(blocks, gone, strict=True))
         ]
     )

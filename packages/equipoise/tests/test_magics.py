@@ -44,7 +44,7 @@ def test_a_cell_compares_several_lines_after_a_setup(shell: Any) -> None:
     result = shell.run_cell_magic("compare", f"{FEW} x = [3, 1, 2]", cell)
     assert isinstance(result.document, FunctionsDocument)
     functions = result.document.functions
-    assert (functions.setup, functions.fresh_calls) == ("x = [3, 1, 2]", True)
+    assert (functions.setup, functions.fresh_data) == ("x = [3, 1, 2]", True)
 
 
 def test_a_result_shows_itself(shell: Any) -> None:

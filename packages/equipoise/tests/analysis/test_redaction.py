@@ -21,7 +21,7 @@ from equipoise.kinds.explain.terms import ExperimentPlan, PlannedIntervention, e
 from equipoise.model.plan import Condition, Contrast, Hooks, Plan, Server
 from equipoise.model.record import Draw, RecordedWarning, RunRecord, Segment, Trial
 from equipoise.model.revisions import Revision
-from equipoise.model.why import ExpectedChange, Explanation
+from equipoise.model.why import Explanation, ReachCheck
 from equipoise.revisions.terms import commits_plan_of
 from equipoise.why.gap import explains_gap
 from packages.equipoise.tests.plans import plan_of, trial_of
@@ -203,11 +203,11 @@ def test_an_intervention_of_the_user_s_own_names_its_variable() -> None:
 
 def test_an_unchanged_output_of_an_intervention_has_no_hidden_value() -> None:
     explains = attempts_of("output_to_file")
-    missed = ExpectedChange(
+    missed = ReachCheck(
         0, unchanged_sentence=f"/{CANARY} was written to as often as before: 9 times"
     )
     (attempt,) = explains.attempts
-    explains = replace(explains, attempts=(replace(attempt, expected=(missed,)),))
+    explains = replace(explains, attempts=(replace(attempt, reach_checks=(missed,)),))
     hiding = Condition("a", ("/bin/a",), environment={"TOKEN": CANARY})
     plan = shown(record_of(hiding, replace(hiding, name="b"), terms=explains)).plan
     assert CANARY not in str(experiment_of(plan).attempts)

@@ -19,7 +19,7 @@ from equipoise import api
 from equipoise.analysis.display import records_for_display
 from equipoise.cli import export, report, show
 from equipoise.cli.observe import read_log
-from equipoise.cli.results import recorded_name
+from equipoise.cli.results import name_in_record
 from equipoise.design.command_line import command_of_plan
 from equipoise.kinds.gate.terms import GatePlan
 from equipoise.ledger import open_for_reading, open_for_writing
@@ -27,7 +27,7 @@ from equipoise.model.plan import Condition, Contrast, Hooks, Plan, Server
 from equipoise.model.record import CampaignWarning, Draw, RunRecord
 from equipoise.model.revisions import BENCHMARK, Revision
 from equipoise.report.json_document import decode
-from equipoise.why.gap import choose_gap, gap_for_report
+from equipoise.why.gap import choose_gap, gap_with_public_names
 from packages.equipoise.tests.cli.conftest import Equipoise, plan_from
 from packages.equipoise.tests.plans import plan_of, trial_of
 from packages.equipoise.tests.programs import finished
@@ -307,9 +307,9 @@ def test_a_condition_is_found_by_its_name_and_by_the_name_on_the_page(ledger: Pa
     with open_for_reading(ledger) as store:
         found = store.read_run("last")
     recorded = f"env TOKEN={CANARY} a"
-    assert recorded_name(found, recorded) == recorded
-    assert recorded_name(found, 'env TOKEN="$TOKEN" a') == recorded
-    assert recorded_name(found, "neither") == "neither"
+    assert name_in_record(found, recorded) == recorded
+    assert name_in_record(found, 'env TOKEN="$TOKEN" a') == recorded
+    assert name_in_record(found, "neither") == "neither"
 
 
 def test_the_gap_that_why_explains_has_the_names_of_the_report(ledger: Path) -> None:
@@ -317,11 +317,11 @@ def test_the_gap_that_why_explains_has_the_names_of_the_report(ledger: Path) -> 
         found = store.read_run("last")
     (shown,) = records_for_display((found,), show_env=False)
     gap = choose_gap(found)
-    named = gap_for_report(gap, found, shown)
+    named = gap_with_public_names(gap, found, shown)
     assert CANARY in gap.comparison.summary
     assert CANARY not in named.comparison.summary
     assert named.comparison.ratio_ci == gap.comparison.ratio_ci
-    assert gap_for_report(gap, found, found) is gap
+    assert gap_with_public_names(gap, found, found) is gap
 
 
 def test_a_campaign_is_resumed_with_the_values_that_it_had(equipoise: Equipoise) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from equipoise.kinds.explain.plan import OpenGap
+from equipoise.kinds.explain.plan import GapWithCauses
 from equipoise.kinds.imported.terms import ImportSource
 from equipoise.measure.installation import host_site
 from equipoise.model.errors import TookNoEffect, UnusableInput
@@ -93,7 +93,9 @@ def test_only_comparison_is_chosen() -> None:
     assert gap.is_explainable
     assert gap.chosen_because is None
     assert len(gap.trials.baseline) == len(gap.trials.candidate) == BLOCKS
-    assert gap.longest_s == max(trial.accounting.wall_s or 0.0 for trial in gap.trials.candidate)
+    assert gap.longest_trial_s == max(
+        trial.accounting.wall_s or 0.0 for trial in gap.trials.candidate
+    )
 
 
 def test_the_largest_called_gap_of_several_is_chosen_with_the_reason() -> None:
@@ -112,7 +114,7 @@ def test_interventions_are_chosen_by_the_least_ratio_that_the_gap_may_have() -> 
         low, high = gap.comparison.ratio_ci
         assert gap.ratio_nearest_to_1 == (low if seconds[0] < seconds[1] else high)
         site = host_site()
-        assert OpenGap(record_of(*seconds), gap.contrast, ratio=37.0).case(site).ratio == 37.0
+        assert GapWithCauses(record_of(*seconds), gap.contrast, ratio=37.0).case(site).ratio == 37.0
 
 
 def test_a_named_comparison_is_chosen_whatever_its_size() -> None:

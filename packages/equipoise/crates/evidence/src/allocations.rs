@@ -40,7 +40,7 @@ mod header {
     pub const SAMPLE_BYTES: usize = 11;
     pub const MAX_SAMPLES: usize = 12;
     pub const SAMPLES_TAKEN: usize = 13;
-    pub const PROCESS: usize = 14;
+    pub const PROCESS_ID: usize = 14;
     pub const MACHINE: usize = 25;
 }
 /// Indices of the numbers in a sample, which consists of words of 8 bytes.
@@ -136,7 +136,7 @@ impl RecordingsReader {
         if header.word(header::MAGIC)? != MAGIC || header.word(header::MACHINE)? != THIS_MACHINE {
             return None;
         }
-        let process = u32::try_from(header.word(header::PROCESS)?).ok()?;
+        let process = u32::try_from(header.word(header::PROCESS_ID)?).ok()?;
         let code = self.mapped_code(&recording.maps(&header)?);
         let taken_samples = header.size_at(header::SAMPLES_TAKEN)?;
         let max_samples = header.size_at(header::MAX_SAMPLES)?;

@@ -14,6 +14,7 @@ pub enum Links {
     Refuse,
 }
 
+/// Opens a file; any other thing than a regular file is an error.
 pub fn open(path: &Path, links: Links) -> io::Result<File> {
     let follow = match links {
         Links::Follow => 0,

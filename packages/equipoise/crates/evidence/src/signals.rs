@@ -23,7 +23,7 @@ pub fn forward_to(command: libc::pid_t) {
     let handler: extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut c_void) = forward;
     for signal in FORWARDED {
         // SAFETY: all-zero is a value of this plain structure; `forward` has the type that
-        // SA_SIGINFO asks for and does only what signal safety allows.
+        // SA_SIGINFO requires, and does only what signal safety allows.
         unsafe {
             let mut action: libc::sigaction = std::mem::zeroed();
             action.sa_sigaction = handler as usize;

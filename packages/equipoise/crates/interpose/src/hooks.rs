@@ -38,7 +38,7 @@ macro_rules! hooks {
     ($(
         $(#[$attribute:meta])*
         fn $name:ident($($argument:ident: $kind:ty),* $(,)?) $(-> $result:ty)?
-        $(, else $otherwise:block)? { $($body:tt)* }
+        $(, else $fallback:block)? { $($body:tt)* }
     )*) => {
         /// The functions that the program would call without this library.
         #[allow(dead_code, unused_imports)]
@@ -53,7 +53,7 @@ macro_rules! hooks {
                 pub unsafe fn $name($($argument: $kind),*) $(-> $result)? {
                     static NEXT: $crate::hooks::Next =
                         $crate::hooks::Next::new(concat!(stringify!($name), "\0"));
-                    let function = $crate::next_address!(NEXT $(, $otherwise)?);
+                    let function = $crate::next_address!(NEXT $(, $fallback)?);
                     // SAFETY: the function of this name has this signature in every C library, and
                     // the caller keeps its conditions.
                     unsafe {
@@ -79,10 +79,10 @@ macro_rules! next_address {
     ($next:ident) => {
         $next.required()
     };
-    ($next:ident, $otherwise:block) => {{
+    ($next:ident, $fallback:block) => {{
         let function = $next.address_or_null();
         if function.is_null() {
-            return $otherwise;
+            return $fallback;
         }
         function
     }};

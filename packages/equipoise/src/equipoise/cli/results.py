@@ -154,7 +154,7 @@ def _text(value: Any) -> str:
     return "unknown" if value is None else str(value)
 
 
-def recorded_name(record: RunRecord, name: str | None) -> str | None:
+def name_in_record(record: RunRecord, name: str | None) -> str | None:
     """Return the name of a condition in the ledger, from this name or the name in reports."""
     displayed_conditions = records_for_display((record,), show_env=False)[0].plan.conditions
     for recorded, displayed in zip(record.plan.conditions, displayed_conditions, strict=True):

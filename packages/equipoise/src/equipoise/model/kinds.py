@@ -181,8 +181,8 @@ class Kind(Struct, frozen=True):
     resume: str | None = None
     """Function of ``(record, limits, hosts, output)`` that continues a stopped campaign and returns
     an exit status."""
-    build_gap: str | None = None
-    """Context manager of ``(record, gap, ledger)`` that builds both conditions of a gap."""
+    build_commits_of_gap: str | None = None
+    """Context manager from ``(record, gap, ledger)`` in which both conditions of a gap can run."""
     explain_gap: str | None = None
     """Function of ``(record, ledger, output)`` that explains the largest gap of a campaign."""
     measure_on_hosts: str | None = None

@@ -58,7 +58,7 @@ class InterventionOutcome(Struct, frozen=True):
     advice: str | None = None
     """Line that makes the change permanent; null if it cannot or should not be permanent."""
     unchanged_sentence: str | None = None
-    """Sentence about an expected change that did not occur; null unless ``not reachable``."""
+    """Sentence about the evidence that did not change; null unless ``not reachable``."""
 
 
 class Explanation(Struct, frozen=True):
@@ -121,12 +121,12 @@ class ExtraTime(Struct, frozen=True):
     summary: str
 
 
-class ExpectedChange(Struct, frozen=True):
-    """A change without which an intervention cannot refute a cause; one of two fields is set."""
+class ReachCheck(Struct, frozen=True):
+    """A check whether an intervention reaches a cause: whether the cause's evidence changes."""
 
-    cause: int
+    cause_index: int
     """Index of the cause in the plan."""
     decreasing_value: str | None = None
-    """Recorded value of the trials that must decrease, such as ``page_faults``."""
+    """Name of the count that must fall in the trials; ``None`` if an observed run was checked."""
     unchanged_sentence: str | None = None
-    """Sentence about a value that did not change in an observed run with the intervention."""
+    """Sentence about the evidence that did not change in the observed run."""

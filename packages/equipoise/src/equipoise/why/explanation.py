@@ -14,7 +14,7 @@ from equipoise.stats.spread import CHANCE_KIND
 from equipoise.why.causes.ranking import suggested_causes
 from equipoise.why.differences.changes import Difference
 from equipoise.why.differences.compare import difference_between
-from equipoise.why.differences.wording import where_the_time_goes
+from equipoise.why.differences.wording import extra_time_clauses
 from equipoise.why.evidence.sources import (
     EvidenceSet,
     decode_evidence,
@@ -113,16 +113,14 @@ def _extra_time(gap_evidence: GapEvidence) -> ExtraTime:
                 extra_s_ci=change.extra_ci,
                 share_of_gap=change.extra / gap_s if gap_s > 0 else None,
             )
-            for name, change in difference.split.items()
+            for name, change in difference.time_parts.items()
         ),
         run_counts={
             source: (len(runs.baseline), len(runs.candidate))
             for source, runs in gap_evidence.evidence.by_source().items()
             if runs.all_runs
         },
-        # Remarks about "accounts" (resources) are already in the report of the trials.
-        unseen={
-            source: remarks for source, remarks in difference.unseen.items() if source != "accounts"
-        },
-        summary=where_the_time_goes(difference),
+        # Remarks about resources are already in the report of the trials.
+        unseen={name: difference.unseen[name] for name in difference.unseen if name != "resources"},
+        summary=extra_time_clauses(difference),
     )

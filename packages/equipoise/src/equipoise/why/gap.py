@@ -17,8 +17,8 @@ from equipoise.model.result import Comparison
 from equipoise.why.evidence.sources import Runs
 from equipoise.why.kind import why_kind
 
-EXPLAINABLE = ("faster", "slower")
-"""Verdicts whose gap can be explained."""
+EXPLAINABLE_VERDICTS = ("faster", "slower")
+"""Verdicts that name one slower condition."""
 
 
 class Gap(Struct, frozen=True):
@@ -30,14 +30,14 @@ class Gap(Struct, frozen=True):
     trials: Runs[Trial]
     """Trials of the complete blocks in which both conditions ran."""
     chosen_because: str | None = None
-    """Sentence that says why this gap was chosen among several."""
+    """Reason for the choice among several gaps, as a sentence."""
     campaign_metric: str = PRIMARY_METRIC
     """Metric by which the campaign itself judged the contrast."""
 
     @property
     def is_explainable(self) -> bool:
         """Whether one condition is slower, according to the verdict."""
-        return self.comparison.verdict in EXPLAINABLE
+        return self.comparison.verdict in EXPLAINABLE_VERDICTS
 
     @property
     def ratio_nearest_to_1(self) -> float | None:
@@ -47,7 +47,7 @@ class Gap(Struct, frozen=True):
         return min(ratios, key=lambda ratio: abs(math.log(ratio)), default=None)
 
     @property
-    def longest_s(self) -> float:
+    def longest_trial_s(self) -> float:
         """Wall-clock seconds of the longest trial of either condition."""
         return max((trial.accounting.wall_s or 0.0 for trial in self.trials.all_runs), default=0.0)
 
@@ -122,8 +122,8 @@ def largest_gap(record: RunRecord) -> Gap | None:
     return _select_largest(gaps) if gaps else None
 
 
-def gap_for_report(gap: Gap, record: RunRecord, public_record: RunRecord) -> Gap:
-    """Return the gap with the names that its conditions have in the public record."""
+def gap_with_public_names(gap: Gap, record: RunRecord, public_record: RunRecord) -> Gap:
+    """Return the gap with the names of its conditions in the public record (hidden values)."""
     if public_record is record:
         return gap
     pair = gap.contrast.pair

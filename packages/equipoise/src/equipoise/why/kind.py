@@ -35,7 +35,7 @@ class WhyKind:
     """Whether a campaign of the kind is an experiment, which tests causes."""
     no_gap_reason = "compares nothing, or has no complete block"
     """End of the message "run ID …" about a campaign without a gap."""
-    nothing_to_explain = "nothing was compared"
+    nothing_to_explain_reason = "nothing was compared"
     """Reason after "there is nothing to explain", for a finished campaign without a gap."""
 
     def judged_contrasts(self, record: RunRecord, blocks: Blocks) -> Sequence[JudgedContrast]:

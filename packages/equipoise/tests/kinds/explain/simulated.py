@@ -94,7 +94,7 @@ def plan_and_seconds(
         attempts.append(
             PlannedIntervention(
                 intervention=f"intervention {number}",
-                words=f"intervention {number}",
+                summary=f"intervention {number}",
                 causes=(f"cause {number}",),
                 baseline_with=len(names) - 2,
                 candidate_with=len(names) - 1,

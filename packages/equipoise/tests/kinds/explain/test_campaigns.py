@@ -85,7 +85,7 @@ def test_a_cause_is_confirmed_by_any_and_refuted_only_by_all_of_its_intervention
 
 def test_an_intervention_that_leaves_a_cause_unchanged_does_not_refute_it(tmp_path: Path) -> None:
     truths = (Truth(0.0), Truth(0.0))
-    weak = {"only_confirms": True}
+    weak = {"cannot_refute": True}
     record = record_of(tmp_path, truths, lambda plan: with_attempts(plan, weak, {}))
     causes = outcome.tested_causes(record)
     assert [cause.tested[0].outcome for cause in causes] == ["refuted", "refuted"]
@@ -109,9 +109,7 @@ def test_an_intervention_that_was_not_tried_has_its_reason(tmp_path: Path) -> No
     left_out = OmittedIntervention(
         "jemalloc", "jemalloc", ("cause 0",), "libjemalloc2 is not installed"
     )
-    record = record_of(
-        tmp_path, (Truth(0.35),), lambda plan: with_terms(plan, not_tried=(left_out,))
-    )
+    record = record_of(tmp_path, (Truth(0.35),), lambda plan: with_terms(plan, omitted=(left_out,)))
     (cause,) = outcome.tested_causes(record)
     assert cause.status == "open"
     assert cause.share_of_gap == 0.9

@@ -9,7 +9,7 @@ import pytest
 
 from equipoise.kinds.explain.plan import (
     ExperimentRequest,
-    OpenGap,
+    GapWithCauses,
     effective_plan,
     plan_of_interventions,
 )
@@ -35,19 +35,23 @@ def intervention(name: str, *causes: str, **more: object) -> Intervention:
     return msgspec.structs.replace(made, **more)
 
 
-def gap(*seconds: float, plan: Plan | None = None, contrast: Contrast | None = None) -> OpenGap:
+def gap(
+    *seconds: float, plan: Plan | None = None, contrast: Contrast | None = None
+) -> GapWithCauses:
     """Return a gap with causes ``cause 0``, ``cause 1`` … of these seconds."""
     record = RunRecord("20260301-101500-ab12", plan or plan_of(), 1.7e9, (), (), (), ())
     causes = tuple(
         msgspec.structs.replace(cause_of(f"cause {place}"), seconds=second)
         for place, second in enumerate(seconds)
     )
-    return OpenGap(record, contrast or Contrast(0, 1), causes)
+    return GapWithCauses(record, contrast or Contrast(0, 1), causes)
 
 
-def planned_experiment(open_gap: OpenGap, *interventions: Intervention, most: int = 4) -> Plan:
+def planned_experiment(
+    gap_with_causes: GapWithCauses, *interventions: Intervention, most: int = 4
+) -> Plan:
     request = ExperimentRequest(Stopping(blocks=50), alpha=0.05, seed=3, max_attempts=most)
-    return plan_of_interventions(open_gap, interventions, request)
+    return plan_of_interventions(gap_with_causes, interventions, request)
 
 
 def test_the_gap_comes_first_and_each_intervention_is_made_to_both() -> None:
@@ -111,7 +115,7 @@ def test_the_first_are_tried_and_the_user_s_own_always() -> None:
     )
     assert [attempt.intervention for attempt in experiment_of(plan).attempts] == ["p", "q", "mine"]
     assert experiment_of(plan).attempts[2].causes == ()
-    (left_out,) = experiment_of(plan).not_tried
+    (left_out,) = experiment_of(plan).omitted
     assert (left_out.intervention, left_out.causes) == ("r", ("cause 0",))
     assert left_out.because == "2 others came first; add --only r to try this one"
 
@@ -124,7 +128,7 @@ def test_an_impossible_intervention_is_left_out_with_its_reason() -> None:
         intervention("x", "cause 0"),
     )
     assert {
-        omission.intervention: omission.because for omission in experiment_of(plan).not_tried
+        omission.intervention: omission.because for omission in experiment_of(plan).omitted
     } == {
         "jemalloc": "libjemalloc2 is not installed",
         "nothing": "both conditions already have this change",
@@ -192,7 +196,7 @@ def test_a_preload_that_is_not_mapped_is_reported_and_the_others_are_tried() -> 
         intervention("missing", "cause 0", alter=MISSING), intervention("seen", "cause 0")
     )
     assert [attempt.intervention for attempt in experiment_of(plan).attempts] == ["seen"]
-    (left_out,) = experiment_of(plan).not_tried
+    (left_out,) = experiment_of(plan).omitted
     assert left_out.intervention == "missing"
     assert "does not load /nowhere/libmissing.so" in left_out.because
 

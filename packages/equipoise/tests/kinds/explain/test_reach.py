@@ -11,12 +11,12 @@ import pytest
 from msgspec.structs import replace
 
 from equipoise.kinds.explain import outcome
-from equipoise.kinds.explain.plan import ExperimentRequest, OpenGap, effective_plan
-from equipoise.kinds.explain.reach import KnownEvidence, expected_changes
+from equipoise.kinds.explain.plan import ExperimentRequest, GapWithCauses, effective_plan
+from equipoise.kinds.explain.reach import UnalteredEvidence, reach_checks_of
 from equipoise.kinds.explain.terms import PlannedIntervention, experiment_of
 from equipoise.model.plan import Plan
 from equipoise.model.record import Accounting, Observation, RunRecord
-from equipoise.model.why import ExpectedChange
+from equipoise.model.why import ReachCheck
 from equipoise.report.builders.why import interventions_section
 from equipoise.report.document import Paragraph
 from equipoise.why.evidence.collect import EvidenceRun
@@ -29,7 +29,7 @@ from packages.equipoise.tests.kinds.explain.test_campaigns import NO_LIMIT, reco
 from packages.equipoise.tests.kinds.explain.test_plan import gap, intervention
 from packages.equipoise.tests.why.differences.example_evidence import calls, sampled, system_calls
 
-READS = KnownEvidence(
+READS = UnalteredEvidence(
     EvidenceSet(
         system_calls=Runs(
             (system_calls(calls("read", 13, 0.01)),) * 2,
@@ -42,9 +42,9 @@ OFTEN_AS_BEFORE = "read(2) was called as often as before: 20,013 times"
 
 def unchanged_sentence(
     cause: str,
-    known: KnownEvidence,
+    known: UnalteredEvidence,
     with_it: object,
-    changes: ChangedProperty = "what the cause names",
+    changes: ChangedProperty = "evidence of the cause",
     **evidence: object,
 ) -> str | None:
     """Return the sentence that one observed run left a cause unchanged."""
@@ -57,7 +57,7 @@ def unchanged_sentence(
         assert run.condition == attempt.candidate_with
         return observation_of(run, with_it)
 
-    made = expected_changes(plan, attempt, changes, known, observe)
+    made = reach_checks_of(plan, attempt, changes, known, observe)
     return next((change.unchanged_sentence for change in made), None)
 
 
@@ -89,11 +89,11 @@ def test_counts_of_a_run_with_lost_records_are_not_compared() -> None:
     assert unchanged_sentence("tiny_reads", READS, after, syscall="read") is None
     runs = READS.evidence.system_calls
     lossy = (system_calls(calls("read", 15_000, 0.9), lost_records=10_026),)
-    some_lost = KnownEvidence(
+    some_lost = UnalteredEvidence(
         EvidenceSet(system_calls=replace(runs, candidate=lossy + runs.candidate))
     )
     assert unchanged_sentence("tiny_reads", some_lost, complete, syscall="read") == OFTEN_AS_BEFORE
-    all_lost = KnownEvidence(EvidenceSet(system_calls=replace(runs, candidate=lossy)))
+    all_lost = UnalteredEvidence(EvidenceSet(system_calls=replace(runs, candidate=lossy)))
     assert unchanged_sentence("tiny_reads", all_lost, complete, syscall="read") is None
 
 
@@ -103,12 +103,14 @@ def test_an_intervention_that_could_not_be_observed_is_tried_as_before() -> None
 
 def test_without_earlier_system_calls_there_is_no_sentence() -> None:
     after = system_calls(calls("read", 20_013, 0.9))
-    assert unchanged_sentence("tiny_reads", KnownEvidence(), after, syscall="read") is None
+    assert unchanged_sentence("tiny_reads", UnalteredEvidence(), after, syscall="read") is None
 
 
 def test_a_slower_baseline_is_the_one_whose_calls_must_fall() -> None:
     runs = READS.evidence.system_calls
-    known = KnownEvidence(EvidenceSet(system_calls=Runs(runs.candidate, runs.baseline)), "baseline")
+    known = UnalteredEvidence(
+        EvidenceSet(system_calls=Runs(runs.candidate, runs.baseline)), "baseline"
+    )
     plan, _ = plan_and_seconds(2.0, (Truth(1.0),), stopping=NO_LIMIT, seed=1)
     attempt = replace(experiment_of(plan).attempts[0], causes=("tiny_reads",))
     named = replace(experiment_of(plan).causes[0], cause="tiny_reads", evidence={"syscall": "read"})
@@ -119,7 +121,7 @@ def test_a_slower_baseline_is_the_one_whose_calls_must_fall() -> None:
         run_conditions.append(run.condition)
         return observation_of(run, system_calls(calls("read", 20_013, 0.9)))
 
-    (made,) = expected_changes(plan, attempt, "what the cause names", known, observe)
+    (made,) = reach_checks_of(plan, attempt, "evidence of the cause", known, observe)
     assert made.unchanged_sentence == OFTEN_AS_BEFORE
     assert run_conditions == [attempt.baseline_with]
 
@@ -129,17 +131,19 @@ def test_output_that_goes_elsewhere_must_leave_the_file_of_the_evidence() -> Non
         used = (FileUse(f"/{name}", 0, 0, count, count, 0, 0.1) for name, count in writes.items())
         return system_calls(calls("write", sum(writes.values()), 0.1), files=tuple(used))
 
-    known = KnownEvidence(EvidenceSet(system_calls=Runs((run(log=2),) * 2, (run(log=500),) * 2)))
+    known = UnalteredEvidence(
+        EvidenceSet(system_calls=Runs((run(log=2),) * 2, (run(log=500),) * 2))
+    )
     named: dict[str, Any] = {"syscall": "write", "file": "/log"}
-    assert unchanged_sentence("tiny_writes", known, run(null=500), "the file", **named) is None
-    assert unchanged_sentence("tiny_writes", known, run(log=500), "the file", **named) == (
+    assert unchanged_sentence("tiny_writes", known, run(null=500), "the output", **named) is None
+    assert unchanged_sentence("tiny_writes", known, run(log=500), "the output", **named) == (
         "/log was written to as often as before: 500 times"
     )
 
 
 def test_thread_counts_that_a_program_does_not_read_were_not_reached() -> None:
     run = Runs((system_calls(threads=8),) * 2, (system_calls(threads=8),) * 2)
-    known = KnownEvidence(EvidenceSet(system_calls=run))
+    known = UnalteredEvidence(EvidenceSet(system_calls=run))
     assert unchanged_sentence("lock_waits", known, system_calls(threads=1), "threads") is None
     assert unchanged_sentence("lock_waits", known, system_calls(threads=8), "threads") == (
         "as many threads ran as before: 8"
@@ -148,7 +152,7 @@ def test_thread_counts_that_a_program_does_not_read_were_not_reached() -> None:
 
 def test_pinning_does_not_reach_a_program_that_chooses_its_cpus_itself() -> None:
     run = system_calls(calls("sched_setaffinity", 1, 0.0))
-    known = KnownEvidence(EvidenceSet(system_calls=Runs((run,) * 2, (run,) * 2)))
+    known = UnalteredEvidence(EvidenceSet(system_calls=Runs((run,) * 2, (run,) * 2)))
     assert unchanged_sentence("messages", known, system_calls(), "CPUs") is None
     assert unchanged_sentence("messages", known, run, "CPUs") == (
         "the program chose its CPUs itself: sched_setaffinity(2) was called once"
@@ -157,7 +161,7 @@ def test_pinning_does_not_reach_a_program_that_chooses_its_cpus_itself() -> None
 
 def test_a_preloaded_allocator_must_take_the_place_of_the_one_that_ran() -> None:
     before = sampled({"main;malloc@program": 0.4, "main;work": 0.2})
-    known = KnownEvidence(EvidenceSet(profile=Runs((before,) * 2, (before,) * 2)))
+    known = UnalteredEvidence(EvidenceSet(profile=Runs((before,) * 2, (before,) * 2)))
     after = sampled({"main;malloc@libjemalloc.so.2": 0.5, "main;work": 0.2})
     assert unchanged_sentence("more_allocations", known, after) is None
     assert unchanged_sentence("more_allocations", known, before) == (
@@ -168,7 +172,7 @@ def test_a_preloaded_allocator_must_take_the_place_of_the_one_that_ran() -> None
 def test_the_function_of_a_library_that_is_swapped_must_no_longer_run() -> None:
     before = sampled({"main;kernel_old@libopenblas.so.0": 0.4})
     other = sampled({"main;kernel_new@libopenblas.so.0": 0.2})
-    known = KnownEvidence(EvidenceSet(profile=Runs((other,) * 2, (before,) * 2)))
+    known = UnalteredEvidence(EvidenceSet(profile=Runs((other,) * 2, (before,) * 2)))
     named: dict[str, Any] = {"function": "kernel_old"}
     assert unchanged_sentence("wrong_blas_kernel", known, other, **named) is None
     assert unchanged_sentence("wrong_blas_kernel", known, before, **named) == (
@@ -178,15 +182,15 @@ def test_the_function_of_a_library_that_is_swapped_must_no_longer_run() -> None:
 
 def test_too_few_samples_of_a_function_show_nothing() -> None:
     before = sampled({"main;kernel_old@libopenblas.so.0": 0.01})
-    known = KnownEvidence(EvidenceSet(profile=Runs((sampled({}),) * 2, (before,) * 2)))
+    known = UnalteredEvidence(EvidenceSet(profile=Runs((sampled({}),) * 2, (before,) * 2)))
     assert unchanged_sentence("wrong_blas_kernel", known, before, function="kernel_old") is None
 
 
-def reading_gap() -> OpenGap:
+def reading_gap() -> GapWithCauses:
     """A gap whose only cause is many small reads."""
     made = gap(0.5)
     cause = replace(made.causes[0], cause="tiny_reads", evidence={"syscall": "read"})
-    return replace(made, causes=(cause,), known_evidence=READS)
+    return replace(made, causes=(cause,), unaltered_evidence=READS)
 
 
 def plan_of(reads: Sequence[int], *, most: int = 4) -> tuple[Plan, int]:
@@ -212,24 +216,24 @@ def attempts_of(plan: Plan) -> dict[str, PlannedIntervention]:
 def test_an_intervention_without_reach_leaves_its_place_to_another() -> None:
     plan, runs = plan_of([20_013, 13, 13], most=1)
     attempts = attempts_of(plan)
-    reachable = {name: attempt.is_reachable for name, attempt in attempts.items()}
+    reachable = {name: attempt.may_reach_cause for name, attempt in attempts.items()}
     assert reachable == {"number0": False, "number1": True}
-    assert attempts["number0"].expected == (ExpectedChange(0, unchanged_sentence=OFTEN_AS_BEFORE),)
+    assert attempts["number0"].reach_checks == (ReachCheck(0, unchanged_sentence=OFTEN_AS_BEFORE),)
     assert runs == 2
-    assert [omission.intervention for omission in experiment_of(plan).not_tried] == ["number2"]
+    assert [omission.intervention for omission in experiment_of(plan).omitted] == ["number2"]
 
 
 def test_every_intervention_is_observed_once() -> None:
     plan, runs = plan_of([20_013, 20_013, 20_013, 13])
     assert runs == 4
-    reachable = [attempt.is_reachable for attempt in attempts_of(plan).values()]
+    reachable = [attempt.may_reach_cause for attempt in attempts_of(plan).values()]
     assert reachable == [False, False, False, True]
 
 
 def missed_attempt(*places: int) -> dict[str, Any]:
     """An attempt that an observed run has shown to leave these causes as they were."""
-    changes = tuple(ExpectedChange(place, unchanged_sentence=OFTEN_AS_BEFORE) for place in places)
-    return {"expected": changes, "is_reachable": False}
+    changes = tuple(ReachCheck(place, unchanged_sentence=OFTEN_AS_BEFORE) for place in places)
+    return {"reach_checks": changes, "may_reach_cause": False}
 
 
 def trial_count(record: RunRecord, place: int) -> int:
@@ -269,12 +273,12 @@ def test_a_campaign_of_attempts_that_reach_nothing_ends_with_its_gap(tmp_path: P
     assert any("No intervention can change what the evidence names" in text for text in texts)
 
 
-@pytest.mark.parametrize(("only_confirms", "status"), [(False, "refuted"), (True, "open")])
+@pytest.mark.parametrize(("cannot_refute", "status"), [(False, "refuted"), (True, "open")])
 def test_a_cause_is_refuted_by_interventions_that_reached_it_and_may_refute(
-    tmp_path: Path, only_confirms: bool, status: str
+    tmp_path: Path, cannot_refute: bool, status: str
 ) -> None:
     both: dict[str, Any] = {"causes": ("cause 0",)}
-    weak = {**both, "only_confirms": only_confirms}
+    weak = {**both, "cannot_refute": cannot_refute}
     record = record_of(
         tmp_path,
         (Truth(0.0), Truth(0.0)),
@@ -283,11 +287,11 @@ def test_a_cause_is_refuted_by_interventions_that_reached_it_and_may_refute(
     first, _ = outcome.tested_causes(record)
     assert first.status == status
     outcomes = [attempt.outcome for attempt in first.tested]
-    assert only_confirms or outcomes == ["not reachable", "refuted"]
+    assert cannot_refute or outcomes == ["not reachable", "refuted"]
 
 
 def test_one_attempt_may_reach_one_cause_and_not_another(tmp_path: Path) -> None:
-    partly = {**missed_attempt(0), "is_reachable": True, "causes": ("cause 0", "cause 1")}
+    partly = {**missed_attempt(0), "may_reach_cause": True, "causes": ("cause 0", "cause 1")}
     record = record_of(
         tmp_path,
         (Truth(0.0), Truth(0.97)),
@@ -322,7 +326,7 @@ def with_faults(record: RunRecord, faults: dict[int, int]) -> RunRecord:
 def test_page_faults_are_counted_in_the_campaign_s_own_trials(
     tmp_path: Path, after: int, status: str, sentence: str | None
 ) -> None:
-    expected = {"expected": (ExpectedChange(0, decreasing_value="page_faults"),)}
+    expected = {"reach_checks": (ReachCheck(0, decreasing_value="page_faults"),)}
     record = record_of(tmp_path, (Truth(0.0),), lambda plan: with_attempts(plan, expected))
     (cause,) = outcome.tested_causes(with_faults(record, {1: 5_000, 3: after}))
     assert cause.status == status
@@ -331,7 +335,7 @@ def test_page_faults_are_counted_in_the_campaign_s_own_trials(
 
 
 def test_unknown_page_faults_leave_the_outcome_as_it_is(tmp_path: Path) -> None:
-    expected = {"expected": (ExpectedChange(0, decreasing_value="page_faults"),)}
+    expected = {"reach_checks": (ReachCheck(0, decreasing_value="page_faults"),)}
     record = record_of(tmp_path, (Truth(0.0),), lambda plan: with_attempts(plan, expected))
     unknown = tuple(
         replace(trial, accounting=Accounting(wall_s=trial.accounting.wall_s))
@@ -345,9 +349,9 @@ def test_an_intervention_that_closes_the_gap_is_confirmed_despite_the_counts(
     tmp_path: Path,
 ) -> None:
     expected = {
-        "expected": (
-            ExpectedChange(0, decreasing_value="page_faults"),
-            ExpectedChange(0, unchanged_sentence=OFTEN_AS_BEFORE),
+        "reach_checks": (
+            ReachCheck(0, decreasing_value="page_faults"),
+            ReachCheck(0, unchanged_sentence=OFTEN_AS_BEFORE),
         )
     }
     record = record_of(tmp_path, (Truth(0.97),), lambda plan: with_attempts(plan, expected))

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from equipoise.kinds.explain.plan import ExperimentRequest, OpenGap, plan_experiment
-from equipoise.kinds.explain.reach import KnownEvidence
+from equipoise.kinds.explain.plan import ExperimentRequest, GapWithCauses, plan_experiment
+from equipoise.kinds.explain.reach import UnalteredEvidence
 from equipoise.kinds.explain.terms import experiment_of
 from equipoise.measure.installation import host_site
 from equipoise.model.plan import Judgement, Measure, Plan, Stopping
@@ -49,7 +49,7 @@ def evidence_with_all_records(plan: Plan) -> EvidenceSet:
     lost: list[int] = []
     for seed in range(5):
         runs = draw_runs(0, 1, ("system_calls",), 1, seed)
-        evidence = decode_evidence(tuple(collect(plan, runs, longest_s=1.0)), 0, 1)
+        evidence = decode_evidence(tuple(collect(plan, runs, longest_trial_s=1.0)), 0, 1)
         lost.append(sum(run.lost_records for run in evidence.system_calls.all_runs))
         if lost[-1] == 0:
             return evidence
@@ -113,12 +113,12 @@ def test_an_observed_run_shows_whether_the_named_calls_are_reached(
         for key, value in named.items()
     }
     cause = replace(cause_of(planted.cause), evidence=shown)
-    gap = OpenGap(record, plan.contrasts[0], (cause,), KnownEvidence(evidence), 1.0)
+    gap = GapWithCauses(record, plan.contrasts[0], (cause,), UnalteredEvidence(evidence), 1.0)
     request = ExperimentRequest(Stopping(), 0.05, 1, only=(program.intervention,))
     explains = experiment_of(plan_experiment(gap, request, host_site()))
     (attempt,) = explains.attempts
-    assert attempt.is_reachable is program.reaches, attempt.expected
+    assert attempt.may_reach_cause is program.reaches, attempt.reach_checks
     if program.before is not None:
-        (expected,) = attempt.expected
+        (expected,) = attempt.reach_checks
         assert expected.unchanged_sentence is not None
         assert program.before in expected.unchanged_sentence

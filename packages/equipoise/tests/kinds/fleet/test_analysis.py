@@ -65,7 +65,7 @@ def test_each_answer_stands_with_its_question() -> None:
         answer.question.endswith("?") and answer.answer.endswith(".") for answer in answers.all
     )
     assert answers.new_host.chance == pytest.approx(0.5 - 0.05)
-    assert answers.median.chance == pytest.approx(0.75 - 0.05)
+    assert answers.median_of_hosts.chance == pytest.approx(0.75 - 0.05)
     assert "at least 45 %" in answers.new_host.answer
     assert answers.mean.hosts == ("ada", "bea", "cleo")
 
@@ -91,7 +91,7 @@ def test_a_host_that_never_delivered_leaves_the_mean_over_the_asked_hosts_unknow
     )
     comparison, fleet = only(document), document.fleet
     assert fleet is not None and comparison.fleet is not None
-    assert [host.state for host in fleet.hosts] == ["ended", "left", "absent"]
+    assert [host.state for host in fleet.hosts] == ["ended", "stopped early", "absent"]
     assert comparison.ratio_ci == (None, None)
     assert comparison.fleet.mean.unknown_because is not None
     assert "cleo" in comparison.fleet.mean.unknown_because
@@ -101,7 +101,9 @@ def test_a_host_that_never_delivered_leaves_the_mean_over_the_asked_hosts_unknow
     assert [host.host for host in comparison.hosts] == ["ada", "bea"]
     warnings = {warning.code: warning for warning in document.warnings}
     assert warnings["host_absent"].summary.startswith("cleo: ")
-    assert warnings["host_left"].summary.startswith("bea stopped early, after 40 blocks (interr")
+    assert warnings["host_stopped_early"].summary.startswith(
+        "bea stopped early, after 40 blocks (interr"
+    )
     assert all(
         f"equipoise resume {document.run.id}" in warning.hint for warning in warnings.values()
     )
@@ -111,10 +113,10 @@ def test_a_host_that_is_still_measuring_is_named_and_its_blocks_count() -> None:
     first, second, third = THREE
     document = result_of(first, second, replace(third, stopped_because=None, blocks=25))
     assert document.fleet is not None
-    assert document.fleet.hosts[2].state == "behind"
+    assert document.fleet.hosts[2].state == "not ended"
     assert only(document).blocks == 105
     assert only(document).ratio is not None
-    assert [warning.code for warning in document.warnings] == ["host_behind"]
+    assert [warning.code for warning in document.warnings] == ["host_not_ended"]
 
 
 def test_campaigns_on_one_host_have_no_claims_between_hosts() -> None:
@@ -122,12 +124,17 @@ def test_campaigns_on_one_host_have_no_claims_between_hosts() -> None:
     document = result_of(*(ScriptedHost("ada", 0.05, identity=identity) for _ in range(3)))
     comparison, fleet = only(document), document.fleet
     assert fleet is not None and comparison.fleet is not None
-    assert fleet.one_host
+    assert fleet.is_one_host
     assert [host.host for host in fleet.hosts] == ["ada (1)", "ada (2)", "ada (3)"]
     assert comparison.verdict == "slower"
     assert comparison.summary.startswith("Over the 3 campaigns on ada: ")
     answers = comparison.fleet
-    between = (answers.differences, answers.new_host, answers.median, answers.normal)
+    between = (
+        answers.differences,
+        answers.new_host,
+        answers.median_of_hosts,
+        answers.new_host_if_normal,
+    )
     for answer in (*between, answers.variances):
         assert answer.unknown_because is not None and "one host" in answer.unknown_because
     assert answers.by_property == ()

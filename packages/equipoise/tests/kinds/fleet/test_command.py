@@ -137,7 +137,7 @@ def test_workers_on_this_host_are_campaigns_side_by_side(equipoise: Equipoise) -
     )
     assert (answer.status, answer.out, answer.err) == (0, "", "")
     fleet = json.loads((equipoise.folder / "result.json").read_text())["fleet"]
-    assert fleet["one_host"]
+    assert fleet["is_one_host"]
     assert [host["blocks"] for host in fleet["hosts"]] == [2, 2]
     assert fleet["cluster"] == "local:2"
 

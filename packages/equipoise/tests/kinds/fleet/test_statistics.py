@@ -184,7 +184,7 @@ def test_a_straggler_delays_the_rounds_and_ends_no_roster() -> None:
 
 def test_a_host_withdrawn_because_of_others_does_not_select_their_blocks() -> None:
     hosts = [
-        replace(even_host([0.01] * 5, "left"), known_at_end=(5, 12, 8)),
+        replace(even_host([0.01] * 5, "lost"), known_at_end=(5, 12, 8)),
         even_host([0.01] * 20),
         even_host([0.01] * 10),
     ]
@@ -196,7 +196,7 @@ def test_a_host_withdrawn_because_of_others_does_not_select_their_blocks() -> No
 
 def test_the_mean_over_hosts_that_stayed_differs_from_that_over_asked_hosts() -> None:
     hosts = fleet_of([0.0, 0.0, 0.12])
-    gone = HostBlocks("slow", "2", PairedBlocks(), hosts[2].weight, "left")
+    gone = HostBlocks("slow", "2", PairedBlocks(), hosts[2].weight, "lost")
     result = answers_of([hosts[0], hosts[1], gone])
     assert result.mean.ln_ratio is None
     assert result.mean.verdict == "undecided"
@@ -215,7 +215,7 @@ def test_the_sequence_of_a_host_that_left_is_frozen_and_the_mean_over_the_asked_
     def after(blocks: int) -> FleetClaims:
         first = [first_blocks(host, blocks) for host in whole[:2]]
         gone = first_blocks(whole[2], 30)
-        return answers_of([*first, HostBlocks("left", "2", gone.blocks, gone.weight, "left")])
+        return answers_of([*first, HostBlocks("left", "2", gone.blocks, gone.weight, "lost")])
 
     sooner, later = after(60), after(200)
     assert later.hosts[2].bounds == sooner.hosts[2].bounds
@@ -301,7 +301,7 @@ def test_weights_are_above_0_and_add_up_to_1(weights: tuple[float, float]) -> No
 def test_the_blocks_known_at_an_end_are_those_of_every_host() -> None:
     first, second = fleet_of([0.0, 0.0])
     with pytest.raises(UnusableInput, match="known_at_end"):
-        answers_of([replace(first, state="left", known_at_end=(3,)), second])
+        answers_of([replace(first, state="lost", known_at_end=(3,)), second])
 
 
 def test_every_planned_host_is_given() -> None:
@@ -351,7 +351,7 @@ def test_hosts_that_leave_because_of_their_own_blocks_raise_no_false_alarm() -> 
             bad[:9] = False
             host = HostBlocks(f"{at}", f"{at}", whole, 0.25, "finished")
             if bad.any():
-                host = replace(first_blocks(host, int(np.argmax(bad)) + 1), state="left")
+                host = replace(first_blocks(host, int(np.argmax(bad)) + 1), state="lost")
             hosts.append(host)
         result = answers_of(hosts)
         asked += not result.mean.bounds.low <= 0.0 <= result.mean.bounds.high

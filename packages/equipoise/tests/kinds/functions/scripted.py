@@ -56,8 +56,8 @@ class ScriptedProcesses:
         self.keys.append(key)
         draw = self._generator
         offsets = draw.standard_t(3, len(self.work)) * self.layout_sd
-        offsets[instructions["definitions"][0]] += self.defined_first
-        rounds = np.array(instructions["rounds"])
+        offsets[instructions["definition_order"][0]] += self.defined_first
+        rounds = np.array(instructions["round_orders"])
         logs = offsets + draw.normal(0.0, 0.003, rounds.shape)
         logs += draw.exponential(0.2, rounds.shape) * (draw.random(rounds.shape) < 0.03)
         logs[0] += 0.3

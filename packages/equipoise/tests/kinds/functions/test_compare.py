@@ -49,7 +49,7 @@ def test_the_campaign_is_in_the_ledger_like_every_other(ledger: Path) -> None:
     assert isinstance(result.document, FunctionsDocument)
     functions = result.document.functions
     assert functions is not None
-    assert functions.again == (
+    assert functions.python_line == (
         "eq.compare(short, long, blocks=6, min_seconds=0, budget=20, seed=7)"
     )
     frame = result.to_frame()
@@ -69,8 +69,8 @@ def test_code_that_changes_its_data_gets_new_data_for_every_call(ledger: Path) -
     assert isinstance(result.document, FunctionsDocument)
     functions = result.document.functions
     assert functions is not None
-    assert (functions.fresh_calls, functions.setup) == (True, "x = [3, 1, 2]")
-    assert "fresh_calls" in [warning.code for warning in result.document.warnings]
+    assert (functions.fresh_data, functions.setup) == (True, "x = [3, 1, 2]")
+    assert "fresh_data" in [warning.code for warning in result.document.warnings]
 
 
 def test_a_warning_names_a_function_that_changes_its_data(ledger: Path) -> None:
@@ -86,7 +86,7 @@ def test_a_warning_names_a_function_that_changes_its_data(ledger: Path) -> None:
     assert warning.summary.startswith("sort changes its data")
     # A lambda has no name that Python could read.
     assert isinstance(result.document, FunctionsDocument)
-    assert result.document.functions.again == ""
+    assert result.document.functions.python_line == ""
     assert "Again:" not in result._repr_html_()
 
 

@@ -134,7 +134,7 @@ def repeating_line(
     examined = [TrialRunResult(1e-6, 1e-6, changes_data=False)] * len(benchmarks)
     request = FunctionsRequest(CampaignLimits(seed=7, **limits), names, ranking=False)
     plan = functions_plan(benchmarks, examined, None, request)
-    return functions_of(plan).again
+    return functions_of(plan).python_line
 
 
 def test_the_line_that_repeats_the_comparison_has_the_changed_limits() -> None:

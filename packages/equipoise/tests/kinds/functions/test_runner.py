@@ -64,9 +64,9 @@ def test_the_orders_of_definitions_and_rounds_depend_on_places_only() -> None:
         draw = draw_block(plan, "measured", block)
         exchanged = replace(draw, order=draw.order[::-1])
         ours, theirs = instructions_of_block(plan, draw), instructions_of_block(plan, exchanged)
-        assert [1 - place for place in ours["definitions"]] == theirs["definitions"]
-        rounds = [[1 - place for place in round_] for round_ in ours["rounds"]]
-        assert rounds == theirs["rounds"]
+        assert [1 - place for place in ours["definition_order"]] == theirs["definition_order"]
+        rounds = [[1 - place for place in round_] for round_ in ours["round_orders"]]
+        assert rounds == theirs["round_orders"]
 
 
 def test_every_process_and_every_round_has_a_new_order() -> None:
@@ -74,8 +74,8 @@ def test_every_process_and_every_round_has_a_new_order() -> None:
     orders = [
         instructions_of_block(plan, draw_block(plan, "measured", block)) for block in range(1, 201)
     ]
-    first_defined = sum(instruction["definitions"][0] for instruction in orders)
-    first_run = sum(round_[0] for instruction in orders for round_ in instruction["rounds"])
+    first_defined = sum(instruction["definition_order"][0] for instruction in orders)
+    first_run = sum(round_[0] for instruction in orders for round_ in instruction["round_orders"])
     assert 70 <= first_defined <= 130
     assert 0.46 <= first_run / (200 * (WARMUP_BATCHES + ROUNDS)) <= 0.54
 
@@ -135,21 +135,21 @@ def examined_functions(*calls_s: float) -> list[TrialRunResult]:
 
 
 def test_functions_that_take_about_as_long_get_the_same_number_of_calls() -> None:
-    assert calls_and_rounds(examined_functions(1e-6, 1.1e-6), fresh_calls=False) == (
+    assert calls_and_rounds(examined_functions(1e-6, 1.1e-6), fresh_data=False) == (
         [256, 256],
         ROUNDS,
     )
-    (quick, slow), _ = calls_and_rounds(examined_functions(1e-7, 1e-3), fresh_calls=False)
+    (quick, slow), _ = calls_and_rounds(examined_functions(1e-7, 1e-3), fresh_data=False)
     assert (quick, slow) == (4096, 1)
 
 
 def test_slow_functions_get_fewer_batches() -> None:
-    assert calls_and_rounds(examined_functions(0.02, 0.02), fresh_calls=False) == ([1, 1], 6)
-    assert calls_and_rounds(examined_functions(3.0, 3.0), fresh_calls=False) == ([1, 1], 1)
+    assert calls_and_rounds(examined_functions(0.02, 0.02), fresh_data=False) == ([1, 1], 6)
+    assert calls_and_rounds(examined_functions(3.0, 3.0), fresh_data=False) == ([1, 1], 1)
 
 
 def test_fresh_calls_make_short_batches_with_their_setup() -> None:
-    calls, rounds = calls_and_rounds(examined_functions(1e-4, 1e-4), fresh_calls=True)
+    calls, rounds = calls_and_rounds(examined_functions(1e-4, 1e-4), fresh_data=True)
     assert calls == [4, 4]
     assert rounds == ROUNDS
 
@@ -159,5 +159,5 @@ def test_functions_with_equal_numbers_of_calls_keep_them_with_their_setup() -> N
         TrialRunResult(1e-5, call_and_setup_s, changes_data=True)
         for call_and_setup_s in (0.99e-3, 1.01e-3)
     ]
-    calls, _ = calls_and_rounds(setups, fresh_calls=True)
+    calls, _ = calls_and_rounds(setups, fresh_data=True)
     assert calls == [1, 1]

@@ -29,16 +29,16 @@ def answer_of(
     benchmarks: Sequence[Benchmark],
     calls: int = 1,
     *,
-    fresh_calls: bool = False,
+    fresh_data: bool = False,
     timeout_s: float = 600.0,
 ) -> Answer:
     """The answer of one process that runs all functions in two rounds."""
     everybody = list(range(len(benchmarks)))
     order = {
-        "definitions": everybody[::-1],
-        "rounds": [everybody, everybody[::-1]],
+        "definition_order": everybody[::-1],
+        "round_orders": [everybody, everybody[::-1]],
         "calls": [calls] * len(benchmarks),
-        "fresh_calls": fresh_calls,
+        "fresh_data": fresh_data,
     }
     environment = dict(os.environ)
     with process_pool(benchmarks, lambda _: environment, lambda key: [key], timeout_s) as processes:
@@ -79,7 +79,7 @@ def test_changed_globals_and_closures_are_noticed() -> None:
 
 def test_fresh_calls_get_the_data_of_the_setup() -> None:
     code = "assert x == [3, 1, 2]; x.sort()"
-    assert "batches" in content(answer_of(code_benchmarks([code], SETUP, {}), 5, fresh_calls=True))
+    assert "batches" in content(answer_of(code_benchmarks([code], SETUP, {}), 5, fresh_data=True))
     once = content(answer_of(code_benchmarks([code], SETUP, {}), 5))
     assert (once["failed"], once["stage"]) == (0, "call")
     assert once["text"].startswith("AssertionError")
@@ -87,7 +87,7 @@ def test_fresh_calls_get_the_data_of_the_setup() -> None:
 
 def test_fresh_calls_get_fresh_names() -> None:
     (benchmark,) = code_benchmarks(["assert x == [3, 1, 2]; x.sort()"], "", {"x": [3, 1, 2]})
-    assert "batches" in content(answer_of([benchmark], 5, fresh_calls=True))
+    assert "batches" in content(answer_of([benchmark], 5, fresh_data=True))
 
 
 def test_the_setup_s_names_are_kept_from_one_batch_to_the_next() -> None:
@@ -105,7 +105,7 @@ def test_async_functions_and_code_are_awaited() -> None:
     answer = answer_of(function_benchmarks([slow], None), 3)
     assert "batches" in content(answer)
     code = code_benchmarks(["await asyncio.sleep(0)"], "import asyncio", {})
-    assert "batches" in content(answer_of(code, 3, fresh_calls=True))
+    assert "batches" in content(answer_of(code, 3, fresh_data=True))
 
 
 def test_processes_differ_in_addresses_and_hash_seeds() -> None:

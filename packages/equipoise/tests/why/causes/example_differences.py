@@ -61,16 +61,16 @@ def function(name: str, module: str = "program", kind: Any = "user") -> Function
     return Function(name, module, kind)
 
 
-def wait(entry: str, name: str = "waiter") -> Wait:
+def wait(entry_point: str, name: str = "waiter") -> Wait:
     """A place where threads wait."""
-    return Wait(entry, function(name))
+    return Wait(entry_point, function(name))
 
 
 def blocks(size: int, baseline: float, candidate: float) -> SizeClassChange:
     """Blocks of one size."""
     return SizeClassChange(
-        least_bytes=size,
-        most_bytes=size + 1,
+        min_bytes=size,
+        max_bytes=size + 1,
         typical_bytes=size,
         count=change(baseline, candidate),
         bytes=change(size * baseline, size * candidate),

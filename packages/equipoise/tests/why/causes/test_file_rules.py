@@ -16,7 +16,7 @@ from packages.equipoise.tests.why.causes.example_differences import (
 )
 
 LINES = difference_with(
-    entries={"write": change(0.01, 0.9, 0.1)},
+    entry_points={"write": change(0.01, 0.9, 0.1)},
     calls={"write": calls(879, 150_000, typical_bytes=24)},
     files={
         "/tmp/lines": file(writes=change(0, 150_000), bytes_written=change(0, 3.6e6)),
@@ -27,27 +27,27 @@ LINES = difference_with(
 )
 
 SYNCS = difference_with(
-    entries={"fsync": change(0.0, 0.1, 0.05)},
+    entry_points={"fsync": change(0.0, 0.1, 0.05)},
     waits={wait("fsync", "fsync"): change(0.0, 0.8, 0.1)},
     calls={"fsync": calls(1, 301)},
     files={"/tmp/records": file(syncs=change(1, 301), seconds=change(0.01, 0.9))},
 )
 
 COLD = difference_with(
-    entries={"read": change(0.1, 0.3, 0.1)},
+    entry_points={"read": change(0.1, 0.3, 0.1)},
     waits={wait("read", "read"): change(0.0, 0.7, 0.1)},
     calls={"read": calls(1026, 1026)},
     files={"/data/large": file(reads=change(1025, 1025), seconds=change(0.1, 0.9))},
-    accounts={"block_reads": change(0, 32_768)},
+    resources={"block_reads": change(0, 32_768)},
 )
 
 ABSENT = difference_with(
-    entries={"newfstatat": change(0.1, 0.9, 0.1)},
+    entry_points={"newfstatat": change(0.1, 0.9, 0.1)},
     calls={"newfstatat": calls(20_002, 200_002, errors={"ENOENT": change(20_000, 200_000)})},
 )
 
 MESSAGES = difference_with(
-    entries={"write": change(0.0, 0.5, 0.1), "read": change(0.0, 0.3, 0.1)},
+    entry_points={"write": change(0.0, 0.5, 0.1), "read": change(0.0, 0.3, 0.1)},
     calls={"write": calls(16, 65_536), "read": calls(18, 14_000)},
     files={"pipe": file(writes=change(16, 65_536), reads=change(18, 14_000))},
 )
@@ -79,7 +79,7 @@ def test_unnamed_file_is_null_with_a_reason() -> None:
 
 def test_tiny_reads_are_named_by_their_call() -> None:
     difference = difference_with(
-        entries={"read": change(0.0, 0.9, 0.1)},
+        entry_points={"read": change(0.0, 0.9, 0.1)},
         calls={"read": calls(63, 250_001, typical_bytes=1)},
         files={"/data/text": file(reads=change(63, 250_001), bytes_read=change(250e3, 250e3))},
     )
@@ -107,17 +107,17 @@ def test_a_file_that_comes_from_the_disk_is_cold() -> None:
 def test_mapped_cold_file_is_described_by_the_function_that_touches_it() -> None:
     mapped = replace(
         COLD,
-        entries={"page_fault": change(0.1, 0.2, 0.05)},
+        entry_points={"page_fault": change(0.1, 0.2, 0.05)},
         waits={wait("page_fault", "scan"): change(0.0, 0.7, 0.1)},
         calls={},
         files={},
-        accounts={"block_reads": change(0, 32_768), "major_faults": change(0, 1000)},
+        resources={"block_reads": change(0, 32_768), "major_faults": change(0, 1000)},
     )
     assert_first(mapped, "cold_file", function="scan", syscall=None)
 
 
 def test_reads_that_wait_without_the_disk_are_not_cold() -> None:
-    assert not found_by("cold_file", replace(COLD, accounts={"block_reads": change(0, 0)}))
+    assert not found_by("cold_file", replace(COLD, resources={"block_reads": change(0, 0)}))
 
 
 def test_blocks_read_without_waiting_are_no_cause() -> None:
@@ -133,12 +133,12 @@ def test_long_calls_replace_missing_waits() -> None:
 
 def test_look_ups_report_the_number_of_failures() -> None:
     failures = {"baseline": 20_000, "candidate": 200_000}
-    assert_first(ABSENT, "path_look_ups", syscall="newfstatat", not_there=failures)
+    assert_first(ABSENT, "path_look_ups", syscall="newfstatat", not_found=failures)
 
 
 def test_files_that_are_opened_are_not_searched() -> None:
     opened = difference_with(
-        entries={"openat": change(0.1, 0.9, 0.1)}, calls={"openat": calls(20, 9000)}
+        entry_points={"openat": change(0.1, 0.9, 0.1)}, calls={"openat": calls(20, 9000)}
     )
     assert not found_by("path_look_ups", opened)
     assert_first(opened, "more_system_calls")

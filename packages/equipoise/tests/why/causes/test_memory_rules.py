@@ -19,7 +19,7 @@ from packages.equipoise.tests.why.causes.example_differences import (
 )
 
 CHURN = difference_with(
-    entries={
+    entry_points={
         "page_fault": change(0.0, 0.6, 0.1),
         "munmap": change(0.0, 0.2, 0.1),
         "mmap": change(0.0, 0.1, 0.1),
@@ -30,16 +30,16 @@ CHURN = difference_with(
 )
 
 GIVEN_BACK = difference_with(
-    entries={"page_fault": change(0.0, 0.7, 0.1), "madvise": change(0.0, 0.2, 0.1)},
+    entry_points={"page_fault": change(0.0, 0.7, 0.1), "madvise": change(0.0, 0.2, 0.1)},
     calls={"madvise": calls(0, 1500, typical_bytes=262_144)},
     faults=faults(100, 96_000, by="fill"),
 )
 
 SMALL_PAGES = difference_with(
-    entries={"page_fault": change(0.1, 0.9, 0.1)},
+    entry_points={"page_fault": change(0.1, 0.9, 0.1)},
     calls={"mmap": calls(9, 9), "madvise": calls(1, 1)},
     faults=faults(118, 32_800, by="fill"),
-    accounts={"max_rss_bytes": change(135e6, 135e6)},
+    resources={"max_rss_bytes": change(135e6, 135e6)},
 )
 
 
@@ -53,7 +53,7 @@ def test_blocks_returned_at_every_free_are_described_by_their_size() -> None:
 
 def test_the_heap_that_shrinks_at_every_free_is_the_same_cause() -> None:
     shrinking = replace(
-        CHURN, entries={"brk": change(0.0, 0.5, 0.1)}, calls={"brk": calls(3, 16_003)}
+        CHURN, entry_points={"brk": change(0.0, 0.5, 0.1)}, calls={"brk": calls(3, 16_003)}
     )
     assert first(shrinking).evidence["syscall"] == "brk"
 
@@ -85,7 +85,7 @@ def test_the_same_memory_in_small_pages() -> None:
 
 
 def test_more_memory_is_not_smaller_pages() -> None:
-    more = replace(SMALL_PAGES, accounts={"max_rss_bytes": change(1e6, 135e6)})
+    more = replace(SMALL_PAGES, resources={"max_rss_bytes": change(1e6, 135e6)})
     assert not found_by("huge_pages_off", more)
     assert first(more).cause == "page_faults"
 
@@ -100,7 +100,7 @@ def test_page_faults_of_unnamed_code_belong_to_its_caller() -> None:
     fill = function("fill")
     difference = replace(
         SMALL_PAGES,
-        accounts={},
+        resources={},
         faults=replace(faults(118, 32_800), by_function={unknown: change(0, 32_000)}),
         callers={unknown: (fill, function("main"), function("_start"))},
     )

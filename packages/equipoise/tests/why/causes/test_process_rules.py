@@ -28,7 +28,7 @@ MANY = difference_with(
     programs=change(1, 151),
     calls={"execve": calls(0, 150), "vfork": calls(0, 150)},
     waits={wait("kernel_wait4", "wait4"): change(0.0, 0.6, 0.1)},
-    entries={"page_fault": change(0.0, 0.2, 0.1)},
+    entry_points={"page_fault": change(0.0, 0.2, 0.1)},
     faults=None,
 )
 
@@ -44,7 +44,7 @@ def test_slower_forks_mean_a_large_process() -> None:
 
 
 def test_samples_inside_the_fork_are_preferred_to_its_own_seconds() -> None:
-    sampled = replace(FORKS, entries={"clone": change(0.0, 0.5, 0.1)}, waits={})
+    sampled = replace(FORKS, entry_points={"clone": change(0.0, 0.5, 0.1)}, waits={})
     assert first(sampled).seconds == pytest.approx(0.5)
 
 
@@ -96,7 +96,7 @@ def test_fewer_threads_that_sleep_are_named_by_the_sleep() -> None:
 
 def test_any_call_that_is_made_more_often() -> None:
     asking = difference_with(
-        entries={"getppid": change(0.1, 0.9, 0.1)}, calls={"getppid": calls(10, 90)}
+        entry_points={"getppid": change(0.1, 0.9, 0.1)}, calls={"getppid": calls(10, 90)}
     )
     assert_first(asking, "more_system_calls", syscall="getppid")
 
@@ -104,11 +104,13 @@ def test_any_call_that_is_made_more_often() -> None:
 def test_without_a_profile_the_calls_own_seconds_count() -> None:
     blind = difference_with(calls={"getppid": calls(10, 90, change(0.1, 0.7, 0.1))})
     assert first(blind).seconds == pytest.approx(0.6)
-    hidden = replace(blind, entries={"kernel": change(0.1, 0.9, 0.1)})
+    hidden = replace(blind, entry_points={"kernel": change(0.1, 0.9, 0.1)})
     assert first(hidden).seconds == pytest.approx(0.6)
 
 
 def test_equally_many_slower_calls() -> None:
-    slow = difference_with(entries={"ioctl": change(0.1, 0.9, 0.1)}, calls={"ioctl": calls(10, 10)})
+    slow = difference_with(
+        entry_points={"ioctl": change(0.1, 0.9, 0.1)}, calls={"ioctl": calls(10, 10)}
+    )
     assert first(slow).cause == "slower_system_calls"
-    assert cause_ids(replace(slow, entries={"ioctl": change(0.1, 0.9, 1.0)})) == []
+    assert cause_ids(replace(slow, entry_points={"ioctl": change(0.1, 0.9, 1.0)})) == []

@@ -39,7 +39,7 @@ def test_a_gap_that_is_not_certain_has_no_causes() -> None:
 def test_sources_that_see_no_difference_name_nothing() -> None:
     equal = difference_with(
         functions={WORK: change(1.0, 1.01, 0.02)},
-        entries={"write": change(1.0, 1.01, 0.02)},
+        entry_points={"write": change(1.0, 1.01, 0.02)},
         calls={"write": calls(100, 100)},
         waits={wait("read"): change(1.0, 1.0, 0.1)},
     )

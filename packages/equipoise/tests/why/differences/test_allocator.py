@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from equipoise.why.differences.allocations import is_of_allocator
+from equipoise.why.differences.allocations import is_or_calls_allocator
 from equipoise.why.evidence.observer import Function
 
 
@@ -26,7 +26,7 @@ from equipoise.why.evidence.observer import Function
     ],
 )
 def test_functions_of_an_allocator_belong_to_it(name: str, module: str) -> None:
-    assert is_of_allocator(Function(name, module, "user"))
+    assert is_or_calls_allocator(Function(name, module, "user"))
 
 
 @pytest.mark.parametrize(
@@ -42,4 +42,4 @@ def test_functions_of_an_allocator_belong_to_it(name: str, module: str) -> None:
     ],
 )
 def test_callers_are_not_part_of_the_allocator(name: str, module: str) -> None:
-    assert not is_of_allocator(Function(name, module, "user"))
+    assert not is_or_calls_allocator(Function(name, module, "user"))

@@ -31,15 +31,17 @@ def test_without_sources_the_gap_remains() -> None:
     difference = differs()
     assert difference.slower == "candidate"
     assert difference.wall_time.extra == pytest.approx(1.0)
-    assert difference.split["user_s"].extra == pytest.approx(1.0)
-    assert difference.split["waiting_s"].extra == 0.0
+    assert difference.time_parts["user_s"].extra == pytest.approx(1.0)
+    assert difference.time_parts["waiting_s"].extra == 0.0
     assert (
         difference.on_processor,
         difference.faults,
         difference.allocations,
         difference.processes,
     ) == (None,) * 4
-    assert not (difference.entries or difference.calls or difference.waits or difference.unseen)
+    assert not (
+        difference.entry_points or difference.calls or difference.waits or difference.unseen
+    )
 
 
 def test_slower_baseline_has_positive_extra_seconds() -> None:
@@ -69,7 +71,9 @@ def test_time_on_a_processor_goes_to_entry_points_and_functions() -> None:
     difference = differs(profile=profiles)
     assert difference.on_processor is not None
     assert difference.on_processor.extra == pytest.approx(0.7)
-    assert {entry: change.extra for entry, change in difference.entries.items()} == {
+    assert {
+        entry_point: change.extra for entry_point, change in difference.entry_points.items()
+    } == {
         "munmap": 0.6,
         "exit": 0.1,
     }
@@ -115,8 +119,8 @@ def test_system_time_is_used_if_the_kernel_cannot_be_sampled() -> None:
         (trial(1, 1, 2.2, user_s=1.0, sys_s=1.1), trial(2, 1, 2.2, user_s=1.0, sys_s=1.1)),
     )
     difference = differs(pairs, profile=profiles)
-    assert list(difference.entries) == ["kernel"]
-    assert difference.entries["kernel"] == difference.split["system_s"]
+    assert list(difference.entry_points) == ["kernel"]
+    assert difference.entry_points["kernel"] == difference.time_parts["system_s"]
     assert remark in difference.unseen["profile"]
     assert any("stands for it" in words for words in difference.unseen["profile"])
 
@@ -231,7 +235,7 @@ def test_a_size_class_of_one_condition_may_have_only_freed_blocks(has_it: str) -
     runs = Runs(freed, other) if has_it == "baseline" else Runs(other, freed)
     change = differs(allocations=runs).allocations
     assert change is not None
-    classes = {size_class.least_bytes: size_class for size_class in change.classes}
+    classes = {size_class.min_bytes: size_class for size_class in change.classes}
     assert classes[16].typical_bytes == 64
     assert (classes[16].count.extra, classes[16].usual_lifetime_s) == (0.0, None)
 

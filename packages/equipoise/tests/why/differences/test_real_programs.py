@@ -9,7 +9,7 @@ import pytest
 
 from equipoise.why.differences.changes import Difference
 from equipoise.why.differences.compare import difference_between
-from equipoise.why.differences.wording import where_the_time_goes
+from equipoise.why.differences.wording import extra_time_clauses
 from equipoise.why.evidence.observer import Process
 from equipoise.why.evidence.sources import SOURCES, EvidenceSet, Runs
 from packages.equipoise.tests.why.differences.example_evidence import CONDITIONS, trial
@@ -85,8 +85,11 @@ def test_the_faults_rise_by_the_pages_of_each_block(found: Difference) -> None:
 def test_the_time_goes_to_these_entries_below_the_function_that_asks(
     found: Difference,
 ) -> None:
-    entries = {"mmap", "munmap", "page_fault"}
-    in_kernel = sum(found.entries[entry].extra for entry in entries & found.entries.keys())
+    entry_points = {"mmap", "munmap", "page_fault"}
+    in_kernel = sum(
+        found.entry_points[entry_point].extra
+        for entry_point in entry_points & found.entry_points.keys()
+    )
     assert found.on_processor is not None
     assert in_kernel > 0.5 * found.on_processor.extra > 0
     reached_s = sum(
@@ -101,7 +104,7 @@ def test_equal_allocations_are_still_described(found: Difference) -> None:
     assert found.allocations.count.extra == 0
     assert found.allocations.classes[0].typical_bytes == 35_600
     assert next(iter(found.allocations.by_function)).name == "churn"
-    words = where_the_time_goes(found)
+    words = extra_time_clauses(found)
     assert "of the extra time is system time" in words
     assert f"to {ROUNDS + found.calls['munmap'].count.baseline:,.0f} calls" in words
     assert "of the allocations are of 35,600 bytes" in words

@@ -1,4 +1,4 @@
-"""The gap and its split, from the accounts of the campaign's own trials."""
+"""The gap and its split, from the resources of the campaign's own trials."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_the_parts_add_up_to_the_gap() -> None:
             ),
         )
     )
-    assert sum(part.extra for part in difference.split.values()) == pytest.approx(
+    assert sum(part.extra for part in difference.time_parts.values()) == pytest.approx(
         difference.wall_time.extra
     )
 
@@ -52,8 +52,8 @@ def test_several_threads_at_once_leave_the_waiting_unknown() -> None:
             (trial(1, 1, 2.0, user_s=3.5, sys_s=0.1), trial(2, 1, 2.0, user_s=3.5, sys_s=0.1)),
         )
     )
-    assert set(difference.split) == {"user_s", "system_s"}
-    assert difference.unseen["split"] == (
+    assert set(difference.time_parts) == {"user_s", "system_s"}
+    assert difference.unseen["times of the trials"] == (
         "waiting time is unknown, because several threads or processes ran at the same time",
     )
 
@@ -69,9 +69,9 @@ def test_unknown_account_has_a_reason() -> None:
             (trial(1, 1, 2.0, user_s=2.0, sys_s=0.0, minor_faults=9, max_rss_bytes=4096),),
         )
     )
-    assert difference.accounts["minor_faults"].extra == 4
-    assert "max_rss_bytes" not in difference.accounts
-    assert difference.unseen["accounts"] == ("max_rss_bytes: the kernel hides it",)
+    assert difference.resources["minor_faults"].extra == 4
+    assert "max_rss_bytes" not in difference.resources
+    assert difference.unseen["resources"] == ("max_rss_bytes: the kernel hides it",)
 
 
 def test_a_trial_that_was_stopped_counts_with_its_time_and_a_remark() -> None:

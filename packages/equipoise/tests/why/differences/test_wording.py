@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from equipoise.model.record import Trial
-from equipoise.why.differences.wording import where_the_time_goes
+from equipoise.why.differences.wording import extra_time_clauses
 from equipoise.why.evidence.observer import SampledStacks
 from equipoise.why.evidence.sources import Runs
 from packages.equipoise.tests.why.differences.example_evidence import (
@@ -44,7 +44,7 @@ def test_a_policy_that_returns_each_block_to_the_kernel() -> None:
         ),
         allocations=Runs((blocks, blocks), (blocks, blocks)),
     )
-    assert where_the_time_goes(difference) == (
+    assert extra_time_clauses(difference) == (
         "96 % of the extra time is system time; mmap and munmap rose from 12 to 400,012 calls, "
         "page faults from 180 to 3.6 million; 98 % of the allocations are of 35,600 bytes, and "
         "nine in ten of these live under 500 ns"
@@ -64,7 +64,7 @@ def in_several_threads(user_s: float, sys_s: float, wall_s: float = 2.0) -> Runs
 
 
 def test_more_processor_time_than_passed_is_explained_and_not_a_share_above_100_percent() -> None:
-    sentence = where_the_time_goes(differs(in_several_threads(1.8, 1.5)))
+    sentence = extra_time_clauses(differs(in_several_threads(1.8, 1.5)))
     assert sentence == (
         "system time grew by 1.50 s and user time by 801 ms, which is more than the 1.00 s that "
         "passed, because several threads or processes worked at once"
@@ -72,7 +72,7 @@ def test_more_processor_time_than_passed_is_explained_and_not_a_share_above_100_
 
 
 def test_part_larger_than_the_gap_is_explained_by_a_smaller_part() -> None:
-    sentence = where_the_time_goes(differs(in_several_threads(0.3, 1.6)))
+    sentence = extra_time_clauses(differs(in_several_threads(0.3, 1.6)))
     assert "which is more than the 1.00 s that passed" in sentence
     assert sentence.endswith("because another part of the time shrank")
 
@@ -84,7 +84,7 @@ def test_a_slower_function() -> None:
         (sampled({"main;work": 2.0}), sampled({"main;work": 2.02})),
     )
     difference = differs(trials(walls, [1.0 + wall for wall in reversed(walls)]), profile=profiles)
-    assert where_the_time_goes(difference) == (
+    assert extra_time_clauses(difference) == (
         "100 % of the extra time is user time; work (program) takes 1.00 s more on a processor"
     )
 
@@ -92,7 +92,7 @@ def test_a_slower_function() -> None:
 def test_difference_as_large_as_between_runs_is_uncertain() -> None:
     one, other = system_calls(calls("futex", 5, 0.1)), system_calls(calls("futex", 900, 1.8))
     difference = differs(in_the_kernel(), system_calls=Runs((one, one), (one, other)))
-    sentence = where_the_time_goes(difference)
+    sentence = extra_time_clauses(difference)
     assert sentence == (
         "96 % of the extra time is system time; perhaps futex (850 ms more, but the "
         "observed runs do not prove it)"
@@ -101,7 +101,7 @@ def test_difference_as_large_as_between_runs_is_uncertain() -> None:
 
 def test_a_gap_that_is_not_certain_is_not_split() -> None:
     difference = differs(trials([1.0, 2.0, 1.0], [1.1, 1.0, 3.0]))
-    assert where_the_time_goes(difference).startswith(
+    assert extra_time_clauses(difference).startswith(
         "whether the mean trial takes longer is uncertain"
     )
 
@@ -109,7 +109,7 @@ def test_a_gap_that_is_not_certain_is_not_split() -> None:
 def test_with_one_run_each_only_the_split_is_certain() -> None:
     few, many = system_calls(calls("write", 1, 0.0)), system_calls(calls("write", 10**6, 0.9))
     difference = differs(in_the_kernel(), system_calls=Runs((few,), (many,)))
-    sentence = where_the_time_goes(difference)
+    sentence = extra_time_clauses(difference)
     assert "rose" not in sentence
     assert "the observed runs do not prove it" in sentence
 
@@ -123,7 +123,7 @@ def test_waits_are_named_with_the_waiting_function() -> None:
         in_the_kernel(),
         waits=Runs((waited(0.0, 0.0), waited(0.0, 0.01)), (waited(0.5, 0.4), waited(0.51, 0.41))),
     )
-    assert where_the_time_goes(difference) == (
+    assert extra_time_clauses(difference) == (
         "96 % of the extra time is system time; waits of work (program) in futex take 505 ms more, "
         "waits in nanosleep take 400 ms more"
     )
@@ -139,6 +139,6 @@ def test_several_running_threads_make_the_waiting_time_unknown() -> None:
         ),
     )
     difference = differs(noisy)
-    assert where_the_time_goes(difference) == (
+    assert extra_time_clauses(difference) == (
         "neither user nor system time certainly grew, and waiting is not known"
     )

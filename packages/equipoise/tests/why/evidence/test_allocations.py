@@ -51,7 +51,7 @@ def record(
 
 def size_class_of(evidence: Allocations, size: int) -> SizeClass:
     """The class of that size."""
-    return next(c for c in evidence.classes if c.least_bytes <= size <= c.most_bytes)
+    return next(c for c in evidence.classes if c.min_bytes <= size <= c.max_bytes)
 
 
 def main(body: str) -> str:
@@ -65,7 +65,7 @@ def test_every_block_is_counted_with_its_size_and_its_lifetime(tmp_path: Path) -
     size = size_class_of(evidence, SIZE)
     assert status == 0
     assert (size.allocations, size.bytes) == (COUNT + 1, (COUNT + 1) * SIZE)
-    assert (size.typical_bytes, size.typical_at_least) == (SIZE, COUNT + 1)
+    assert (size.typical_bytes, size.min_typical_blocks) == (SIZE, COUNT + 1)
     assert sum(size.lifetimes) == COUNT
     assert evidence.unseen == ()
 
@@ -175,7 +175,7 @@ def test_each_way_to_allocate_is_counted(tmp_path: Path) -> None:
     assert status == 0
     assert size_class_of(evidence, 21_000).allocations == 3
     assert (evidence.zeroed, evidence.aligned, evidence.resized) == (1, 2, 9)
-    large = [size for size in evidence.classes if size.least_bytes > 200_000]
+    large = [size for size in evidence.classes if size.min_bytes > 200_000]
     assert sum(size.allocations for size in large) == 10
     assert sum(sum(size.lifetimes) for size in large) == 10
 
@@ -253,7 +253,7 @@ def test_program_runs_unrecorded_if_large_files_are_forbidden(tmp_path: Path) ->
     shell = f"ulimit -f 100; exec {program}"
     evidence, status = record(tmp_path, "sh", "-c", shell)
     assert status == 0
-    assert not any(size.typical_at_least >= 10 for size in evidence.classes if size.bytes == 1000)
+    assert not any(size.min_typical_blocks >= 10 for size in evidence.classes if size.bytes == 1000)
 
 
 OBSERVES = """

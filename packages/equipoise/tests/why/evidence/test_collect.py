@@ -66,10 +66,12 @@ def plan_with(condition: Condition, measure: Measure | None = None) -> Plan:
 
 
 def collected(
-    starter: Starter, plan: Plan, runs: Sequence[EvidenceRun], longest_s: float = 0.1
+    starter: Starter, plan: Plan, runs: Sequence[EvidenceRun], longest_trial_s: float = 0.1
 ) -> list[Observation]:
     factory = starting(starter)
-    made = collect(plan, runs, longest_s=longest_s, starter_factory=factory, now=lambda: 5.0)
+    made = collect(
+        plan, runs, longest_trial_s=longest_trial_s, starter_factory=factory, now=lambda: 5.0
+    )
     return list(made)
 
 
@@ -137,7 +139,7 @@ def test_program_gets_the_same_inputs_as_in_a_trial(monkeypatch: pytest.MonkeyPa
     )
     plan = plan_with(condition, Measure("/srv", input="/etc/words", output=output, timeout_s=0.5))
     starter = ScriptedStarter()
-    collected(starter, plan, [EvidenceRun("allocations", 0, 1), *BOTH[:1]], longest_s=2.0)
+    collected(starter, plan, [EvidenceRun("allocations", 0, 1), *BOTH[:1]], longest_trial_s=2.0)
     recorded, traced = starter.requests
     assert recorded.argv == ("/bin/a", "--flag")
     recorder, behind = recorded.environment["LD_PRELOAD"].split()
@@ -193,7 +195,7 @@ def test_failed_hook_ends_the_observation_after_cleanup(tmp_path: Path) -> None:
 
 def test_no_run_starts_before_the_caller_has_the_observation_before() -> None:
     starter = ScriptedStarter(does=writes_calls())
-    made = collect(plan_of(), BOTH, longest_s=0.1, starter_factory=starting(starter))
+    made = collect(plan_of(), BOTH, longest_trial_s=0.1, starter_factory=starting(starter))
     assert len(starter.requests) == 0
     for taken, observation in enumerate(made, start=1):
         assert len(starter.requests) == taken
@@ -289,7 +291,7 @@ def real(command: tuple[str, ...], *sources: str, server: Server | None = None) 
     condition = Condition("real", command, server=server)
     plan = plan_with(condition)
     runs = [EvidenceRun(source, 0, 1) for source in sources]
-    observations = list(collect(plan, runs, longest_s=0.1))
+    observations = list(collect(plan, runs, longest_trial_s=0.1))
     assert [observation.failure for observation in observations] == [None] * len(runs)
     return {
         observation.source: observation.document
@@ -323,7 +325,7 @@ def test_a_program_that_dies_under_every_source_is_a_failure_of_each() -> None:
     condition = Condition("dies", ("/bin/sh", "-c", "kill -SEGV $$"))
     plan = plan_with(condition)
     runs = [EvidenceRun(source, 0, 1) for source in ("system_calls", "allocations")]
-    observations = list(collect(plan, runs, longest_s=0.1))
+    observations = list(collect(plan, runs, longest_trial_s=0.1))
     assert [observation.failure for observation in observations] == [
         "dies fails under this source: signal 11 (SIGSEGV)"
     ] * 2
@@ -359,7 +361,7 @@ def test_a_server_whose_observer_is_refused_is_a_failure_and_the_next_source_is_
     )
     plan = plan_with(condition)
     runs = [EvidenceRun("waits", 0, 1), EvidenceRun("allocations", 0, 1)]
-    observations = list(collect(plan, runs, longest_s=0.1))
+    observations = list(collect(plan, runs, longest_trial_s=0.1))
     assert observations[0].failure is not None
     assert observations[0].failure.startswith("not permitted")
     assert observations[1].failure is None

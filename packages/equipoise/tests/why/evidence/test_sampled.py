@@ -129,18 +129,20 @@ def test_waits_belong_to_the_function_that_waits(tmp_path: Path, program: Path) 
     assert evidence.total >= 0.1
     charged = weights_by_name(evidence.stacks)
     assert charged["waiter"] / evidence.stacks.weight() > 0.9
-    entries = {frame.name for frame in evidence.stacks.frames if frame.kind == "kernel"}
-    assert entries & {"clock_nanosleep", "system_call_entry"}
+    entry_points = {frame.name for frame in evidence.stacks.frames if frame.kind == "kernel"}
+    assert entry_points & {"clock_nanosleep", "system_call_entry"}
 
 
 def test_the_kernel_is_entered_at_a_named_entry_point(tmp_path: Path) -> None:
     copies = ("dd", "if=/dev/zero", "of=/dev/null", "bs=1M", "count=4000", "status=none")
     evidence = observe("profile", tmp_path, *copies)
     places = call_paths(evidence.stacks)
-    kernel = weights(places, lambda place: () if place.entry is None else (place.entry,))
+    kernel = weights(
+        places, lambda place: () if place.entry_point is None else (place.entry_point,)
+    )
     assert kernel_may_be_sampled() is bool(kernel)
     if kernel:
-        assert max(kernel, key=lambda entry: kernel[entry]) == "read"
+        assert max(kernel, key=lambda entry_point: kernel[entry_point]) == "read"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
@@ -269,7 +271,7 @@ def test_names_of_run_time_code_are_read_only_from_our_own_regular_file(
     try:
         assert done.returncode == 0, done.stderr
         evidence = read_sampled("profile", tmp_path)
-        told = {frame.name for frame in evidence.stacks.frames if frame.kind == "told"}
+        told = {frame.name for frame in evidence.stacks.frames if frame.kind == "generated"}
         assert told == ({"made_up_function"} if reason is None else set())
         ignored = [words for words in evidence.unseen if str(map_file) in words]
         words = f"names of code made at run time, in {map_file}, are missing: {reason}"

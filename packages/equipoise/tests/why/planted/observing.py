@@ -48,11 +48,11 @@ def observe(
         seed=seed,
     )
     trials = _trials(plan, max_blocks)
-    longest_s = max(trial.accounting.wall_s or 0.0 for trial in trials.candidate)
+    longest_trial_s = max(trial.accounting.wall_s or 0.0 for trial in trials.candidate)
     observations: list[Observation] = []
     for made in range(max_rounds):
         runs = draw_runs(0, 1, DEFAULT_SOURCES, REPETITIONS, seed + made)
-        observations += collect(plan, runs, longest_s=longest_s)
+        observations += collect(plan, runs, longest_trial_s=longest_trial_s)
         evidence = decode_evidence(observations, 0, 1)
         difference = difference_between(trials, evidence, conditions)
         if has_first_cause(suggested_causes(difference)):

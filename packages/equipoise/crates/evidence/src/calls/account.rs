@@ -31,11 +31,11 @@ pub struct Calls {
     pub errors: BTreeMap<i32, u64>,
     pub sizes: FrequentNumbers,
     /// Sum of the size arguments.
-    pub bytes_asked: u64,
+    pub bytes_requested: u64,
     /// Arguments that select the operation of the call.
     pub modes: FrequentNumbers,
     /// Sum of the returned sizes, for calls that return a size.
-    pub bytes_done: u64,
+    pub bytes_transferred: u64,
     /// Number of calls without an observed return: the last call of a thread, or a lost record.
     pub unfinished: u64,
 }
@@ -105,7 +105,7 @@ impl Account {
         if let Some(call) = kinds::known(number) {
             if let Some(index) = kinds::size_argument(call) {
                 calls.sizes.add(arguments[index]);
-                calls.bytes_asked = calls.bytes_asked.saturating_add(arguments[index]);
+                calls.bytes_requested = calls.bytes_requested.saturating_add(arguments[index]);
             }
             if let Some(index) = kinds::mode_argument(call) {
                 calls.modes.add(arguments[index]);
@@ -163,7 +163,7 @@ impl Account {
         }
         if let Some(kind) = kinds::on_descriptor(call) {
             if kind.returns_bytes() {
-                calls.bytes_done += bytes;
+                calls.bytes_transferred += bytes;
             }
             self.add_descriptor_use(event.caller(), kind, pending.arguments, bytes, ns);
         }
@@ -294,7 +294,7 @@ mod tests {
         call(&mut account, 500, Sysno::read, arguments, 17);
         let calls = &account.calls[&number_of(Sysno::read)];
         assert_eq!(calls.errors, BTreeMap::from([(libc::EAGAIN, 1)]));
-        assert_eq!((calls.bytes_asked, calls.bytes_done), (1024, 17));
+        assert_eq!((calls.bytes_requested, calls.bytes_transferred), (1024, 17));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use serde::Serializer;
 
-/// An action of an observed thread, with its time.
+/// An action of an observed thread, with its time and the ids of the thread and its process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event {
     /// Time on the monotonic clock.
@@ -21,7 +21,7 @@ impl Event {
     }
 }
 
-/// The thread that makes a call, and its process.
+/// The ids of the thread that makes a call, and of its process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Caller {
     pub process: u32,

@@ -46,8 +46,8 @@ struct CallsReport {
     errors: BTreeMap<String, u64>,
     unfinished: u64,
     /// `None` if no argument of the call is a number of bytes.
-    bytes_asked: Option<u64>,
-    bytes_done: Option<u64>,
+    bytes_requested: Option<u64>,
+    bytes_transferred: Option<u64>,
     sizes: Vec<Frequency>,
     modes: Vec<Frequency>,
 }
@@ -140,8 +140,8 @@ impl CallsReport {
                 .map(|(errno, count)| (errno_name(*errno), *count))
                 .collect(),
             unfinished: calls.unfinished,
-            bytes_asked: has_size.then_some(calls.bytes_asked),
-            bytes_done: returns_size.then_some(calls.bytes_done),
+            bytes_requested: has_size.then_some(calls.bytes_requested),
+            bytes_transferred: returns_size.then_some(calls.bytes_transferred),
             sizes: frequencies(calls.sizes.top()),
             modes: frequencies(calls.modes.top()),
         }

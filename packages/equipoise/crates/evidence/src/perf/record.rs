@@ -59,7 +59,7 @@ pub enum Record<'a> {
     Other,
 }
 
-/// A file that a process maps into its memory.
+/// A file that a process (an id) maps into its memory.
 #[derive(Clone, Copy)]
 pub struct Mapping<'a> {
     pub process: u32,
@@ -69,7 +69,7 @@ pub struct Mapping<'a> {
     pub path: &'a [u8],
 }
 
-/// A thread that begins or ends, and the thread that made it.
+/// The ids of a thread that begins or ends, and of the thread that made it.
 #[derive(Clone, Copy)]
 pub struct Task {
     pub process: u32,

@@ -23,7 +23,7 @@ pub struct Replay {
     samples: u64,
     lost_records: u64,
     /// Whether a sample is inside the kernel, whose functions have no names.
-    has_unnamed_entry: bool,
+    has_unnamed_entry_point: bool,
     /// Paths of Python interpreters that wrote no map file.
     unnamed_interpreters: BTreeSet<String>,
     waiting_threads: HashMap<u32, Waiting>,
@@ -35,7 +35,7 @@ pub struct Replay {
 struct Waiting {
     /// Time at which the thread stopped to run, if this is known.
     began_ns: Option<u64>,
-    /// Frames of the sample when the thread stopped, and the number of waits that it represents.
+    /// Frames of the thread when it stopped, and the number of waits that this sample represents.
     sampled: Option<(Vec<Frame>, f64)>,
 }
 
@@ -67,7 +67,7 @@ impl Replay {
             folded: FoldedStacks::default(),
             samples: 0,
             lost_records: 0,
-            has_unnamed_entry: false,
+            has_unnamed_entry_point: false,
             unnamed_interpreters: BTreeSet::new(),
             waiting_threads: HashMap::new(),
             waited_ns: 0,
@@ -165,9 +165,9 @@ impl Replay {
         let mut frames = captured.map_or_else(Vec::new, |captured| {
             self.resolver.frames(process, code, captured)
         });
-        if let Some(entry) = self.kernel_functions.entry(&sample.kernel_chain) {
-            self.has_unnamed_entry |= self.kernel_functions.is_empty();
-            frames.push(Frame::new(&entry, "kernel", Kind::Kernel));
+        if let Some(entry_point) = self.kernel_functions.entry_point(&sample.kernel_chain) {
+            self.has_unnamed_entry_point |= self.kernel_functions.is_empty();
+            frames.push(Frame::new(&entry_point, "kernel", Kind::Kernel));
         }
         frames
     }
@@ -186,7 +186,7 @@ impl Replay {
             ));
         }
         unseen.extend(self.resolver.cut_stacks_remark(self.samples));
-        if self.has_unnamed_entry {
+        if self.has_unnamed_entry_point {
             unseen.push(
                 "the system calls in the stacks have no names: kernel.kptr_restrict hides the \
                  names of the kernel's functions"

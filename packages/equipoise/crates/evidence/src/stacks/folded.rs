@@ -22,7 +22,6 @@ pub enum Kind {
     Inlined,
     Python,
     /// Code that a program generated, with the name from its map file.
-    #[serde(rename = "told")]
     Generated,
     /// An entry point of the kernel.
     Kernel,

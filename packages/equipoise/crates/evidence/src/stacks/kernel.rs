@@ -44,7 +44,7 @@ impl KernelFunctions {
     }
 
     /// Returns the entry point of a call chain, innermost address first; `None` outside the kernel.
-    pub fn entry(&self, chain: &[u64]) -> Option<String> {
+    pub fn entry_point(&self, chain: &[u64]) -> Option<String> {
         let is_marker = |address: &&u64| **address >= FIRST_MARKER;
         if chain.iter().all(|address| is_marker(&address)) {
             return None;
@@ -54,7 +54,7 @@ impl KernelFunctions {
             .filter_map(|address| self.name(*address))
             .collect();
         // The outermost entry point counts: a page fault inside a system call belongs to the call.
-        let known_entry = names.iter().rev().find_map(|name| entry_point(name));
+        let known_entry = names.iter().rev().find_map(|name| entry_point_at(name));
         let fallback = || {
             let is_entry_function =
                 |name: &&&str| ENTRY_PREFIXES.iter().any(|prefix| name.starts_with(prefix));
@@ -88,7 +88,7 @@ fn call_of_function(function: &str) -> Option<&'static str> {
 }
 
 /// Returns the entry point that begins with a function; `None` for all other functions.
-fn entry_point(function: &str) -> Option<String> {
+fn entry_point_at(function: &str) -> Option<String> {
     for prefix in ["x64", "ia32", "arm64", "se", "do"] {
         if let Some(call) = function.strip_prefix(&format!("__{prefix}_sys_")) {
             return Some(call.split('.').next().unwrap_or(call).to_owned());
@@ -137,7 +137,7 @@ ffffffff81000700 T ksys_read
             0xffff_ffff_8100_0210,
             0xffff_ffff_8100_0310,
         ];
-        assert_eq!(functions.entry(&chain).as_deref(), Some("munmap"));
+        assert_eq!(functions.entry_point(&chain).as_deref(), Some("munmap"));
     }
 
     #[test]
@@ -148,10 +148,10 @@ ffffffff81000700 T ksys_read
             (0xffff_ffff_8100_0710, "read"),
         ] {
             let chain = [KERNEL, address, 0xffff_ffff_8100_0310];
-            assert_eq!(functions.entry(&chain).as_deref(), Some(name));
+            assert_eq!(functions.entry_point(&chain).as_deref(), Some(name));
         }
         let entry_chain = [KERNEL, 0xffff_ffff_8100_0310];
-        let entry = functions.entry(&entry_chain);
+        let entry = functions.entry_point(&entry_chain);
         assert_eq!(entry.as_deref(), Some("system_call_entry"));
     }
 
@@ -159,14 +159,14 @@ ffffffff81000700 T ksys_read
     fn a_page_fault_of_the_program_is_an_entry_point() {
         let functions = KernelFunctions::parse(TEXT);
         let chain = [KERNEL, 0xffff_ffff_8100_0110, 0xffff_ffff_8100_0410];
-        assert_eq!(functions.entry(&chain).as_deref(), Some("page_fault"));
+        assert_eq!(functions.entry_point(&chain).as_deref(), Some("page_fault"));
     }
 
     #[test]
     fn there_is_no_entry_point_outside_the_kernel_and_no_name_without_symbols() {
-        assert_eq!(KernelFunctions::default().entry(&[]), None);
+        assert_eq!(KernelFunctions::default().entry_point(&[]), None);
         let chain = [KERNEL, 0xffff_ffff_8100_0110];
-        let entry = KernelFunctions::default().entry(&chain);
+        let entry = KernelFunctions::default().entry_point(&chain);
         assert_eq!(entry.as_deref(), Some("kernel"));
     }
 }

@@ -181,14 +181,14 @@ mod tests {
         let folder = TestFolder::new();
         fs::write(folder.map_path(), "10 1 a").expect("written");
         let mut files = folder.files(SystemTime::UNIX_EPOCH);
-        let own_user = std::mem::replace(&mut files.users, vec![OTHER_USER]);
+        let trusted_users = std::mem::replace(&mut files.users, vec![OTHER_USER]);
         let ignored = files.take(PROCESS).expect_err("not trusted");
         assert!(
             ignored.starts_with("it belongs to another user"),
             "{ignored}"
         );
         assert!(folder.map_path().exists());
-        files.users = own_user;
+        files.users = trusted_users;
         assert!(files.take(PROCESS).is_ok_and(|text| text.is_some()));
     }
 
@@ -202,9 +202,9 @@ mod tests {
 
     #[test]
     fn the_user_of_a_process_is_found() {
-        let own_user = libc::pid_t::try_from(std::process::id()).expect("a number");
+        let own_process = libc::pid_t::try_from(std::process::id()).expect("a number");
         // SAFETY: has no conditions.
-        assert_eq!(user_of(own_user), Some(unsafe { libc::geteuid() }));
+        assert_eq!(user_of(own_process), Some(unsafe { libc::geteuid() }));
         assert_eq!(user_of(libc::pid_t::MAX), None);
     }
 }

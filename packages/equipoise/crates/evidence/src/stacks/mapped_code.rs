@@ -29,7 +29,7 @@ impl Images {
 pub struct CodeMapping {
     pub start: u64,
     pub end: u64,
-    /// Difference between an address in memory and the ELF address, its address in the file.
+    /// Address in memory minus ELF address (the address that the file states for the same code).
     pub bias: u64,
     pub path: Rc<str>,
     /// Whether the file could be read.

@@ -9,7 +9,7 @@
 //! - `intervention`: the name of the change.
 //! - `files`: syncs that return at once, and files that stay in the page cache.
 //! - `sleep`: sleeps that return at once.
-//! - `streams`, `buffers`, `leaving`: large buffers of standard I/O, written in time.
+//! - `streams`, `buffers`, `pending_output`: large buffers of standard I/O, written in time.
 //! - `pages`, `ranges`: memory that is kept instead of given back, and huge pages.
 
 // A test program does not export the functions, so nothing calls them there.
@@ -19,8 +19,8 @@
 mod buffers;
 mod files;
 mod intervention;
-mod leaving;
 mod pages;
+mod pending_output;
 mod ranges;
 mod sleep;
 mod streams;
@@ -29,7 +29,7 @@ equipoise_interpose::at_load!(start);
 
 fn start() {
     if intervention::current().has_large_buffers() {
-        leaving::write_before_forks();
+        pending_output::write_before_forks();
         streams::enlarge_standard_streams();
     }
 }

@@ -10,26 +10,23 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub const MAGIC: u64 = u64::from_le_bytes(*b"EQALLOC1");
 
 /// Number of size classes: four for each power of two.
-pub const CLASSES: usize = 192;
+pub const CLASS_COUNT: usize = 192;
 /// Number of lifetime classes; the class is the number of bits of the lifetime in ticks.
-pub const LIFETIMES: usize = 50;
+pub const LIFETIME_CLASS_COUNT: usize = 50;
 
-/// Number of bytes of a page of memory.
-pub const PAGE: usize = 4096;
-/// Maximum number of tables, one for each thread.
-pub const TABLES: usize = 1024;
-pub const TABLE_BYTES: usize = size_of::<Table>().next_multiple_of(PAGE);
-pub const MAPS_OFFSET: usize = PAGE + TABLES * TABLE_BYTES;
-/// Maximum number of bytes of the memory maps.
-pub const MAPS_BYTES: usize = 1 << 19;
-pub const SAMPLES_OFFSET: usize = MAPS_OFFSET + MAPS_BYTES;
-/// Maximum number of samples.
-pub const SAMPLES: usize = 4096;
-pub const FILE_BYTES: usize = SAMPLES_OFFSET + SAMPLES * size_of::<Sample>();
+pub const PAGE_BYTES: usize = 4096;
+/// One table for each thread.
+pub const MAX_TABLES: usize = 1024;
+pub const TABLE_BYTES: usize = size_of::<Table>().next_multiple_of(PAGE_BYTES);
+pub const MAPS_OFFSET: usize = PAGE_BYTES + MAX_TABLES * TABLE_BYTES;
+pub const MAX_MAPS_BYTES: usize = 1 << 19;
+pub const SAMPLES_OFFSET: usize = MAPS_OFFSET + MAX_MAPS_BYTES;
+pub const MAX_SAMPLES: usize = 4096;
+pub const FILE_BYTES: usize = SAMPLES_OFFSET + MAX_SAMPLES * size_of::<Sample>();
 
 /// Length of the file if the disk was full, so that there is no recording. Setting the length needs
 /// no disk space. Every other file is longer.
-pub const NO_ROOM_BYTES: usize = 1;
+pub const FULL_DISK_FILE_BYTES: usize = 1;
 
 /// A number in the file. The process and the reader of the file share it.
 #[derive(Default)]
@@ -56,6 +53,7 @@ impl Number {
         self.0.fetch_add(value, Ordering::Relaxed)
     }
 
+    /// Changes a number from `before` to `after`; returns `false` if it is not `before`.
     pub fn exchange(&self, before: u64, after: u64) -> bool {
         self.0
             .compare_exchange(before, after, Ordering::AcqRel, Ordering::Relaxed)
@@ -70,7 +68,7 @@ pub struct Header {
     pub table_offset: Number,
     pub table_bytes: Number,
     /// Number of tables that the file has space for.
-    pub tables: Number,
+    pub max_tables: Number,
     pub tables_used: Number,
     pub classes: Number,
     pub lifetimes: Number,
@@ -80,11 +78,11 @@ pub struct Header {
     pub samples_offset: Number,
     pub sample_bytes: Number,
     /// Number of samples that the file has space for.
-    pub samples: Number,
-    /// Number of samples taken; it may exceed `samples`.
+    pub max_samples: Number,
+    /// Number of samples taken; it may exceed `max_samples`.
     pub samples_taken: Number,
-    pub process: Number,
-    pub parent: Number,
+    pub process_id: Number,
+    pub parent_id: Number,
     /// Two times, each by the processor's clock and by the monotonic clock.
     pub first_ticks: Number,
     pub first_ns: Number,
@@ -99,18 +97,18 @@ pub struct Header {
     /// Number of allocations and frees by threads without a table.
     pub calls_without_table: Number,
     /// Number of blocks whose birth could not be stored, because memory ran out.
-    pub births_without_place: Number,
+    pub births_without_memory: Number,
     /// Processor of the registers in samples: 1 is x86-64, 2 is `AArch64`, 0 is any other.
     pub machine: Number,
     /// Number of threads without a table because the disk was full.
-    pub tables_without_room: Number,
+    pub tables_without_space: Number,
     /// Number of samples that were not kept because the disk was full.
-    pub samples_without_room: Number,
+    pub samples_without_space: Number,
     /// 1 if the disk had no space for the whole memory maps of the process.
-    pub maps_without_room: Number,
+    pub maps_without_space: Number,
 }
 
-const _: () = assert!(size_of::<Header>() <= PAGE);
+const _: () = assert!(size_of::<Header>() <= PAGE_BYTES);
 
 impl Header {
     /// Returns a pointer to this offset in the mapped file, which begins with the header. A pointer
@@ -134,7 +132,7 @@ pub struct Table {
     pub zeroed: Number,
     pub aligned: Number,
     spare: [u64; 2],
-    pub rows: [Row; CLASSES],
+    pub rows: [Row; CLASS_COUNT],
 }
 
 /// Counts of one size class.
@@ -143,13 +141,13 @@ pub struct Row {
     pub allocations: Number,
     pub bytes: Number,
     /// Size of more than half of the blocks, if there is one (Boyer and Moore's majority vote).
-    pub majority: Number,
+    pub majority_size: Number,
     /// Votes for the majority size minus votes for other sizes, since the majority size changed.
     votes: Number,
     /// Number of blocks of the majority size since that change.
-    pub majority_seen: Number,
+    pub majority_count: Number,
     spare: u64,
-    pub lifetimes: [Number; LIFETIMES],
+    pub lifetimes: [Number; LIFETIME_CLASS_COUNT],
 }
 
 impl Row {
@@ -157,9 +155,9 @@ impl Row {
     pub fn count_allocation(&self, size: u64) {
         self.allocations.add(1);
         self.bytes.add(size);
-        if self.majority.get() == size && self.votes.get() != 0 {
+        if self.majority_size.get() == size && self.votes.get() != 0 {
             self.votes.add(1);
-            self.majority_seen.add(1);
+            self.majority_count.add(1);
         } else {
             self.vote_against_majority(size);
         }
@@ -167,9 +165,9 @@ impl Row {
 
     fn vote_against_majority(&self, size: u64) {
         if self.votes.get() == 0 {
-            self.majority.set(size);
+            self.majority_size.set(size);
             self.votes.set(1);
-            self.majority_seen.set(1);
+            self.majority_count.set(1);
         } else {
             self.votes.add(u64::MAX);
         }
@@ -179,7 +177,7 @@ impl Row {
     #[inline]
     pub fn count_free_after(&self, ticks: u64) {
         let bits = (u64::BITS - ticks.leading_zeros()) as usize;
-        self.lifetimes[bits.min(LIFETIMES - 1)].add(1);
+        self.lifetimes[bits.min(LIFETIME_CLASS_COUNT - 1)].add(1);
     }
 }
 
@@ -187,7 +185,7 @@ impl Row {
 /// size.
 #[inline]
 pub fn class_of(size: usize) -> usize {
-    let size = size.clamp(1, (1 << (CLASSES / 4)) - 1);
+    let size = size.clamp(1, (1 << (CLASS_COUNT / 4)) - 1);
     let power = size.ilog2() as usize;
     4 * power + ((size << 2 >> power) & 3)
 }
@@ -199,17 +197,18 @@ pub struct Sample {
     /// Mean number of bytes between two samples.
     pub interval: Number,
     pub ticks: Number,
-    pub thread: Number,
+    pub thread_id: Number,
     /// Number of bytes in `stack` that are valid.
-    pub kept: Number,
+    pub stack_bytes: Number,
     spare: u64,
     /// Instruction pointer, stack pointer, frame pointer, then the callee-saved registers.
     pub registers: [Number; 10],
     pub stack: [Number; STACK_WORDS],
 }
 
-pub const STACK_WORDS: usize = (2 * PAGE) / 8 - 16;
-const _: () = assert!(size_of::<Sample>() == 2 * PAGE);
+/// Number of words of the stack in a sample, which fills two pages.
+pub const STACK_WORDS: usize = (2 * PAGE_BYTES) / 8 - 16;
+const _: () = assert!(size_of::<Sample>() == 2 * PAGE_BYTES);
 
 #[cfg(test)]
 mod tests {
@@ -222,7 +221,7 @@ mod tests {
         assert_eq!(class_of(35_600), 60);
         assert_eq!(class_of(40_959), 60);
         assert_eq!(class_of(40_960), 61);
-        assert_eq!(class_of(usize::MAX), CLASSES - 1);
+        assert_eq!(class_of(usize::MAX), CLASS_COUNT - 1);
     }
 
     #[test]
@@ -239,8 +238,8 @@ mod tests {
             let is_rare = index % 3 == 0;
             row.count_allocation(if is_rare { 33_000 + index } else { 35_600 });
         }
-        assert_eq!(row.majority.get(), 35_600);
-        assert!(row.majority_seen.get() <= 66);
+        assert_eq!(row.majority_size.get(), 35_600);
+        assert!(row.majority_count.get() <= 66);
         assert_eq!(row.allocations.get(), 100);
     }
 
@@ -253,7 +252,8 @@ mod tests {
         }
         let counts = row.lifetimes.iter().map(Number::get).enumerate();
         let counted: Vec<(usize, u64)> = counts.filter(|(_, count)| *count > 0).collect();
-        let expected = [(0, 1), (1, 1), (2, 2), (10, 1), (11, 1), (LIFETIMES - 1, 1)];
+        let last = LIFETIME_CLASS_COUNT - 1;
+        let expected = [(0, 1), (1, 1), (2, 2), (10, 1), (11, 1), (last, 1)];
         assert_eq!(counted, expected);
     }
 }

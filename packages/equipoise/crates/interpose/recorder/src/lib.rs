@@ -34,7 +34,7 @@ use std::ptr;
 
 use crate::record::{Origin, record_block};
 
-equipoise_interpose::at_load!(recording::library_started);
+equipoise_interpose::at_load!(recording::note_start_of_c_library);
 equipoise_interpose::at_exit!(recording::finish);
 
 equipoise_interpose::hooks! {

@@ -4,7 +4,7 @@
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::file::{Header, MAPS_BYTES, MAPS_OFFSET};
+use crate::file::{Header, MAPS_OFFSET, MAX_MAPS_BYTES};
 use crate::system;
 
 /// File with the maps of this process. `/proc/self/maps` is empty once the first thread has ended.
@@ -19,22 +19,22 @@ pub fn write_to_file(header: &Header, lock: &AtomicBool) {
     }
     if let Some(descriptor) = system::open(MAPS_PATH, libc::O_RDONLY) {
         let mut length = 0;
-        let mut without_room = false;
-        while length < MAPS_BYTES {
+        let mut without_space = false;
+        while length < MAX_MAPS_BYTES {
             let target = header.pointer_at::<u8>(MAPS_OFFSET + length);
             // SAFETY: the target is inside the mapping. Only the owner of the lock writes to it,
             // and no reference points there.
-            match unsafe { system::read_to(descriptor, target, MAPS_BYTES - length) } {
+            match unsafe { system::read_to(descriptor, target, MAX_MAPS_BYTES - length) } {
                 Ok(0) => break,
                 Ok(read) => length += read,
                 Err(error) => {
-                    without_room = error == libc::EFAULT;
+                    without_space = error == libc::EFAULT;
                     break;
                 }
             }
         }
         system::close(descriptor);
-        header.maps_without_room.set(u64::from(without_room));
+        header.maps_without_space.set(u64::from(without_space));
         header.maps_bytes.set(length as u64);
     }
     lock.store(false, Ordering::Release);

@@ -45,12 +45,12 @@ fn record(block: *mut c_void, size: usize, origin: Origin) {
     if !births::store(block, Birth { class, ticks })
         && let Some(header) = recording::header()
     {
-        header.births_without_place.add_shared(1);
+        header.births_without_memory.add_shared(1);
     }
-    let bytes_before = thread.until_sample.get();
-    let until_sample = bytes_before.saturating_sub_unsigned(size as u64);
-    thread.until_sample.set(until_sample);
-    if until_sample < 0
+    let bytes_before = thread.bytes_until_sample.get();
+    let bytes_until_sample = bytes_before.saturating_sub_unsigned(size as u64);
+    thread.bytes_until_sample.set(bytes_until_sample);
+    if bytes_until_sample < 0
         && !thread.is_in_library.get()
         && let Some(header) = recording::header()
     {

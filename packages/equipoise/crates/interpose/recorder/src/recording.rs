@@ -11,8 +11,9 @@ use equipoise_kernel::clock::monotonic_ns;
 
 use crate::clock;
 use crate::file::{
-    CLASSES, FILE_BYTES, Header, LIFETIMES, MAGIC, MAPS_OFFSET, NO_ROOM_BYTES, PAGE, Row, SAMPLES,
-    SAMPLES_OFFSET, Sample, TABLE_BYTES, TABLES, Table,
+    CLASS_COUNT, FILE_BYTES, FULL_DISK_FILE_BYTES, Header, LIFETIME_CLASS_COUNT, MAGIC,
+    MAPS_OFFSET, MAX_SAMPLES, MAX_TABLES, PAGE_BYTES, Row, SAMPLES_OFFSET, Sample, TABLE_BYTES,
+    Table,
 };
 use crate::maps;
 use crate::samples;
@@ -41,12 +42,12 @@ struct ProcessState {
     writes_maps: AtomicBool,
     /// A bit for each table that has disk space. Other tables are not even read: in a file system
     /// in memory, reading allocates pages.
-    tables_with_space: [AtomicU64; TABLES / BITS],
+    tables_with_space: [AtomicU64; MAX_TABLES / BITS],
 }
 
 /// Number of bits in an element of `tables_with_space`.
 const BITS: usize = u64::BITS as usize;
-const _: () = assert!(size_of::<ProcessState>() <= PAGE);
+const _: () = assert!(size_of::<ProcessState>() <= PAGE_BYTES);
 
 /// State of a process without a state page.
 static NO_PROCESS: ProcessState = ProcessState {
@@ -55,13 +56,14 @@ static NO_PROCESS: ProcessState = ProcessState {
     header: AtomicPtr::new(ptr::null_mut()),
     start_ticks: AtomicU64::new(0),
     writes_maps: AtomicBool::new(false),
-    tables_with_space: [const { AtomicU64::new(0) }; TABLES / BITS],
+    tables_with_space: [const { AtomicU64::new(0) }; MAX_TABLES / BITS],
 };
+/// The state page of this process; `NO_PROCESS` before the kernel has given a page.
 static PROCESS: AtomicPtr<ProcessState> = AtomicPtr::new((&raw const NO_PROCESS).cast_mut());
 /// File of the process. A forked child has the parent's file until it creates a file of its own.
 static INHERITED_HEADER: AtomicPtr<Header> = AtomicPtr::new(ptr::null_mut());
-/// Whether the C library has started; the environment can then be read.
-static LIBRARY_STARTED: AtomicBool = AtomicBool::new(false);
+/// Whether the C library has started, so that the environment can be read.
+static C_LIBRARY_STARTED: AtomicBool = AtomicBool::new(false);
 /// Key of the next process; a forked child continues the keys of its parent.
 static NEXT_KEY: AtomicU64 = AtomicU64::new(2);
 
@@ -98,7 +100,7 @@ pub fn attach(thread: &Thread) {
         if let Some(key) = start_recording() {
             thread.key.set(key);
             if let Some(header) = header() {
-                thread.table.set(claim_table(header, system::thread()));
+                thread.table.set(claim_table(header, system::thread_id()));
                 samples::start(thread, header);
             }
         }
@@ -111,8 +113,8 @@ pub fn write_maps(header: &Header) {
     maps::write_to_file(header, &process_state().writes_maps);
 }
 
-pub fn library_started() {
-    LIBRARY_STARTED.store(true, Ordering::Relaxed);
+pub fn note_start_of_c_library() {
+    C_LIBRARY_STARTED.store(true, Ordering::Relaxed);
 }
 
 /// Completes the file when the process ends by `exit`.
@@ -133,7 +135,7 @@ fn start_recording() -> Option<u64> {
             key => return Some(key),
         }
         let folder = variable(FOLDER_VARIABLE);
-        if folder.is_none() && !LIBRARY_STARTED.load(Ordering::Relaxed) {
+        if folder.is_none() && !C_LIBRARY_STARTED.load(Ordering::Relaxed) {
             return None;
         }
         if state.starting.swap(true, Ordering::AcqRel) {
@@ -159,12 +161,12 @@ fn start_recording() -> Option<u64> {
 fn state_page() -> Option<&'static ProcessState> {
     let no_process = (&raw const NO_PROCESS).cast_mut();
     if PROCESS.load(Ordering::Acquire) == no_process {
-        let page = system::reserve(PAGE);
+        let page = system::reserve(PAGE_BYTES);
         if page.is_null() {
             return None;
         }
         // Without this advice, a child would continue to write to its parent's file.
-        let is_wiped = system::advise(page, PAGE, libc::MADV_WIPEONFORK);
+        let is_wiped = system::advise(page, PAGE_BYTES, libc::MADV_WIPEONFORK);
         let state = page.cast::<ProcessState>();
         let exchanged =
             PROCESS.compare_exchange(no_process, state, Ordering::AcqRel, Ordering::Acquire);
@@ -173,7 +175,7 @@ fn state_page() -> Option<&'static ProcessState> {
                 PROCESS.store(no_process, Ordering::Release);
             }
             // SAFETY: no other thread has begun to use the page.
-            unsafe { system::unmap(page, PAGE) };
+            unsafe { system::unmap(page, PAGE_BYTES) };
             if !is_wiped {
                 return None;
             }
@@ -186,7 +188,7 @@ fn state_page() -> Option<&'static ProcessState> {
 fn create_file(folder: &CStr) -> *mut Header {
     let mut path = [MaybeUninit::<c_char>::uninit(); MAX_PATH_BYTES];
     let start = path.as_mut_ptr().cast::<c_char>();
-    let pid = system::process();
+    let pid = system::process_id();
     for program in 0..MAX_PROGRAMS {
         // SAFETY: writes at most MAX_PATH_BYTES, the last of which is NUL.
         let length = unsafe {
@@ -223,17 +225,17 @@ fn create_file(folder: &CStr) -> *mut Header {
 }
 
 /// Maps the file, with disk space for its header; null if that fails. If the disk is full, the
-/// length of the file is set to `NO_ROOM_BYTES`.
+/// length of the file is set to `FULL_DISK_FILE_BYTES`.
 fn map_with_header(descriptor: c_int) -> *mut Header {
     if !system::lengthen(descriptor, FILE_BYTES) {
         return ptr::null_mut();
     }
     let memory = system::map_file(descriptor, FILE_BYTES);
     // SAFETY: a new mapping of a new file, which is zero.
-    if !memory.is_null() && !unsafe { system::allocate_disk_space(memory, PAGE) } {
+    if !memory.is_null() && !unsafe { system::allocate_disk_space(memory, PAGE_BYTES) } {
         // SAFETY: no other thread has seen the mapping.
         unsafe { system::unmap(memory, FILE_BYTES) };
-        system::shorten(descriptor, NO_ROOM_BYTES);
+        system::shorten(descriptor, FULL_DISK_FILE_BYTES);
         return ptr::null_mut();
     }
     memory.cast()
@@ -243,18 +245,18 @@ fn fill_header(header: &Header) {
     let (ticks, ns) = clock::ticks_and_ns();
     header.first_ticks.set(ticks);
     header.first_ns.set(ns);
-    header.table_offset.set(PAGE as u64);
+    header.table_offset.set(PAGE_BYTES as u64);
     header.table_bytes.set(TABLE_BYTES as u64);
-    header.tables.set(TABLES as u64);
-    header.classes.set(CLASSES as u64);
-    header.lifetimes.set(LIFETIMES as u64);
+    header.max_tables.set(MAX_TABLES as u64);
+    header.classes.set(CLASS_COUNT as u64);
+    header.lifetimes.set(LIFETIME_CLASS_COUNT as u64);
     header.row_words.set((size_of::<Row>() / 8) as u64);
     header.maps_offset.set(MAPS_OFFSET as u64);
     header.samples_offset.set(SAMPLES_OFFSET as u64);
     header.sample_bytes.set(size_of::<Sample>() as u64);
-    header.samples.set(SAMPLES as u64);
-    header.process.set(u64::from(system::process()));
-    header.parent.set(u64::from(system::parent()));
+    header.max_samples.set(MAX_SAMPLES as u64);
+    header.process_id.set(u64::from(system::process_id()));
+    header.parent_id.set(u64::from(system::parent_id()));
     header.steady_clock.set(u64::from(clock::is_steady()));
     header.machine.set(samples::MACHINE);
     write_maps(header);
@@ -272,23 +274,23 @@ fn fill_header(header: &Header) {
 /// table.
 fn claim_table(header: &'static Header, thread: u32) -> *const Table {
     let owner = u64::from(thread);
-    let used = usize::try_from(header.tables_used.get()).unwrap_or(TABLES);
-    for index in (0..used.min(TABLES)).filter(|index| has_disk_space(*index)) {
+    let used = usize::try_from(header.tables_used.get()).unwrap_or(MAX_TABLES);
+    for index in (0..used.min(MAX_TABLES)).filter(|index| has_disk_space(*index)) {
         let table = table_at(header, index);
         let owner_before = table.owner.get();
-        let has_ended = u32::try_from(owner_before).is_ok_and(system::has_ended);
+        let has_ended = u32::try_from(owner_before).is_ok_and(system::thread_has_ended);
         if (owner_before == owner || has_ended) && table.owner.exchange(owner_before, owner) {
             return table;
         }
     }
-    let index = usize::try_from(header.tables_used.add_shared(1)).unwrap_or(TABLES);
-    if index >= TABLES {
+    let index = usize::try_from(header.tables_used.add_shared(1)).unwrap_or(MAX_TABLES);
+    if index >= MAX_TABLES {
         return ptr::null();
     }
     // SAFETY: the table is inside the mapping. No other call gets the index, and no thread reads
     // the table before its bit is set.
     if !unsafe { system::allocate_disk_space(table_pointer(header, index).cast(), TABLE_BYTES) } {
-        header.tables_without_room.add_shared(1);
+        header.tables_without_space.add_shared(1);
         return ptr::null();
     }
     let table = table_at(header, index);
@@ -304,11 +306,11 @@ fn has_disk_space(index: usize) -> bool {
 }
 
 fn table_pointer(header: &Header, index: usize) -> *mut Table {
-    header.pointer_at(PAGE + index * TABLE_BYTES)
+    header.pointer_at(PAGE_BYTES + index * TABLE_BYTES)
 }
 
 fn table_at(header: &'static Header, index: usize) -> &'static Table {
-    // SAFETY: `index` is below TABLES, so the table is inside the mapping, which is never unmapped.
+    // SAFETY: `index` is below MAX_TABLES, so the table is inside the mapping, which stays mapped.
     // All numbers that threads share are atomic.
     unsafe { &*table_pointer(header, index) }
 }

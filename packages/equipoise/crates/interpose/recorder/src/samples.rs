@@ -10,7 +10,7 @@ use std::ptr;
 use equipoise_interpose::errno;
 use equipoise_random::{GOLDEN, Xorshift64};
 
-use crate::file::{Header, SAMPLES, SAMPLES_OFFSET, STACK_WORDS, Sample};
+use crate::file::{Header, MAX_SAMPLES, SAMPLES_OFFSET, STACK_WORDS, Sample};
 use crate::maps::mapping_of;
 use crate::system;
 use crate::thread::Thread;
@@ -34,7 +34,7 @@ pub const MACHINE: u64 = 0;
 
 /// Prepares sampling in a thread, and draws the number of bytes until its first sample.
 pub fn start(thread: &Thread, header: &Header) {
-    let owner = u64::from(system::thread());
+    let owner = u64::from(system::thread_id());
     thread.random.set(owner.wrapping_mul(GOLDEN) | 1);
     thread.stack.set((0, 0));
     draw_interval(thread, header);
@@ -50,7 +50,7 @@ fn draw_interval(thread: &Thread, header: &Header) {
     let bytes = bytes as i64;
     thread.random.set(random.state());
     thread.interval.set(interval);
-    thread.until_sample.set(bytes);
+    thread.bytes_until_sample.set(bytes);
 }
 
 fn exponential(uniform: f64) -> f64 {
@@ -75,7 +75,7 @@ pub fn take(thread: &Thread, header: &Header, write_maps: fn(&Header), size: usi
         };
         sample.size.set(size as u64);
         sample.ticks.set(ticks);
-        sample.thread.set(u64::from(system::thread()));
+        sample.thread_id.set(u64::from(system::thread_id()));
         let registers = registers();
         for (register, value) in sample.registers.iter().zip(registers) {
             register.set(value);
@@ -89,14 +89,14 @@ pub fn take(thread: &Thread, header: &Header, write_maps: fn(&Header), size: usi
 
 /// Returns the sample with this number; `None` if the disk has no space for it.
 fn new_sample(header: &Header, number: u64) -> Option<&Sample> {
-    let index = usize::try_from(number).ok().filter(|n| *n < SAMPLES)?;
+    let index = usize::try_from(number).ok().filter(|n| *n < MAX_SAMPLES)?;
     let pointer = header.pointer_at::<Sample>(SAMPLES_OFFSET + index * size_of::<Sample>());
     // SAFETY: the sample is inside the mapping, and no other call gets this number.
     if unsafe { system::allocate_disk_space(pointer.cast(), size_of::<Sample>()) } {
         // SAFETY: as above; the mapping is never unmapped.
         Some(unsafe { &*pointer })
     } else {
-        header.samples_without_room.add_shared(1);
+        header.samples_without_space.add_shared(1);
         None
     }
 }
@@ -116,7 +116,7 @@ fn copy_stack(thread: &Thread, sample: &Sample, stack_pointer: u64) {
         // SAFETY: the mapping extends that far, and no other frame of this thread runs meanwhile.
         word.set(unsafe { stack.add(index).read_volatile() });
     }
-    sample.kept.set(8 * kept_words as u64);
+    sample.stack_bytes.set(8 * kept_words as u64);
 }
 
 /// Returns the instruction, stack and frame pointers, then the callee-saved registers.

@@ -5,7 +5,7 @@ use std::ptr;
 
 use equipoise_interpose::errno;
 
-use crate::file::PAGE;
+use crate::file::PAGE_BYTES;
 
 /// Opens a file; `None` if the kernel refuses.
 pub fn open(path: &CStr, flags: c_int) -> Option<c_int> {
@@ -75,14 +75,14 @@ pub fn shorten(descriptor: c_int, bytes: usize) {
 
 /// Allocates disk space for an unused part of a mapped file; returns `false` if the disk is full.
 ///
-/// A write to a page without disk space would end the process by SIGBUS. So a system call writes to
-/// each page: it returns `EFAULT` if the disk is full. `clock_gettime` is a call that sandboxes
-/// permit.
+/// If the program itself wrote to a page without disk space, SIGBUS would end the process. If the
+/// kernel writes there for a system call, the call fails with `EFAULT`. So each page is passed to
+/// `clock_gettime`, which writes a time, and which sandboxes permit. Then the time is set to zero.
 ///
 /// # Safety
 /// The part is mapped for writing, begins at a page, is all zero, and is not used yet.
 pub unsafe fn allocate_disk_space(begin: *mut c_void, bytes: usize) -> bool {
-    (0..bytes).step_by(PAGE).all(|offset| {
+    (0..bytes).step_by(PAGE_BYTES).all(|offset| {
         // SAFETY: the caller vouches for the part.
         let page = unsafe { begin.byte_add(offset) }.cast::<libc::timespec>();
         // SAFETY: the page is valid for writing, and the call fails if there is no disk space.
@@ -143,32 +143,29 @@ pub fn advise(address: *mut c_void, bytes: usize, advice: c_int) -> bool {
     unsafe { libc::syscall(libc::SYS_madvise, address, bytes, advice) == 0 }
 }
 
-/// Returns the id of this process.
-pub fn process() -> u32 {
+pub fn process_id() -> u32 {
     // SAFETY: has no conditions.
-    number(unsafe { libc::syscall(libc::SYS_getpid) })
+    id(unsafe { libc::syscall(libc::SYS_getpid) })
 }
 
-/// Returns the id of the parent process.
-pub fn parent() -> u32 {
+pub fn parent_id() -> u32 {
     // SAFETY: has no conditions.
-    number(unsafe { libc::syscall(libc::SYS_getppid) })
+    id(unsafe { libc::syscall(libc::SYS_getppid) })
 }
 
-/// Returns the id of this thread.
-pub fn thread() -> u32 {
+pub fn thread_id() -> u32 {
     // SAFETY: has no conditions.
-    number(unsafe { libc::syscall(libc::SYS_gettid) })
+    id(unsafe { libc::syscall(libc::SYS_gettid) })
 }
 
 /// Whether the thread of this process with this id has ended.
-pub fn has_ended(thread: u32) -> bool {
+pub fn thread_has_ended(thread: u32) -> bool {
     // SAFETY: signal 0 is not sent.
-    let refused = unsafe { libc::syscall(libc::SYS_tgkill, process(), thread, 0) != 0 };
+    let refused = unsafe { libc::syscall(libc::SYS_tgkill, process_id(), thread, 0) != 0 };
     refused && errno::get() == libc::ESRCH
 }
 
-fn number(result: c_long) -> u32 {
+fn id(result: c_long) -> u32 {
     u32::try_from(result).unwrap_or(0)
 }
 
@@ -180,16 +177,16 @@ mod tests {
     fn a_page_without_disk_space_is_refused_without_a_signal() {
         // SAFETY: the name is NUL-terminated.
         let file = unsafe { libc::memfd_create(c"recording".as_ptr(), 0) };
-        assert!(file >= 0 && lengthen(file, PAGE));
-        let memory = map_file(file, 3 * PAGE);
+        assert!(file >= 0 && lengthen(file, PAGE_BYTES));
+        let memory = map_file(file, 3 * PAGE_BYTES);
         assert!(!memory.is_null());
         // SAFETY: mapped for writing and unused. Writing behind the end of the file raises SIGBUS,
         // as on a full disk.
         unsafe {
-            assert!(allocate_disk_space(memory, PAGE));
+            assert!(allocate_disk_space(memory, PAGE_BYTES));
             assert_eq!(memory.cast::<[u64; 2]>().read(), [0, 0]);
-            assert!(!allocate_disk_space(memory, 2 * PAGE));
-            unmap(memory, 3 * PAGE);
+            assert!(!allocate_disk_space(memory, 2 * PAGE_BYTES));
+            unmap(memory, 3 * PAGE_BYTES);
         }
         close(file);
     }

@@ -13,7 +13,7 @@ pub struct Thread {
     /// Table of the thread; null if the thread is not recorded.
     pub table: Cell<*const Table>,
     /// Bytes until the next stack is sampled.
-    pub until_sample: Cell<i64>,
+    pub bytes_until_sample: Cell<i64>,
     /// Mean number of bytes between two samples.
     pub interval: Cell<u64>,
     /// State of the random numbers of the thread.
@@ -69,7 +69,7 @@ mod thread_local {
             Thread {
                 key: Cell::new(1),
                 table: Cell::new(std::ptr::null()),
-                until_sample: Cell::new(0),
+                bytes_until_sample: Cell::new(0),
                 interval: Cell::new(0),
                 random: Cell::new(0),
                 stack: Cell::new((0, 0)),

@@ -26,7 +26,7 @@ KIND = Kind(
     figures="equipoise.kinds.bisect.figures:BisectFigures",
     why="equipoise.kinds.bisect.explained:BisectWhy",
     resume="equipoise.kinds.bisect.command:resume",
-    build_gap="equipoise.kinds.bisect.command:built_culprit",
+    build_commits_of_gap="equipoise.kinds.bisect.command:built_culprit",
     commands={
         "bisect": Command(
             "equipoise.kinds.bisect.command",

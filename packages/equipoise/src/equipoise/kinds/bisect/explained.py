@@ -57,7 +57,7 @@ class BisectWhy(WhyKind):
     """The explanation of the culprits of a bisection."""
 
     no_gap_reason = "has not named a commit, and only a named commit can be explained"
-    nothing_to_explain = "no commit is named"
+    nothing_to_explain_reason = "no commit is named"
 
     def judged_contrasts(self, record: RunRecord, blocks: Blocks) -> Sequence[JudgedContrast]:
         """Return the contrast of each culprit with its parent."""

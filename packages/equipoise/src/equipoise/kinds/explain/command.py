@@ -22,7 +22,7 @@ from equipoise.cli.completion import complete_runs
 from equipoise.cli.conducting import clear_killed_campaigns, measuring
 from equipoise.cli.options.outputs import OutputOptions, check_folder
 from equipoise.cli.progress import progress_for
-from equipoise.cli.results import CampaignResult, recorded_name, result_of_records, write_files
+from equipoise.cli.results import CampaignResult, name_in_record, result_of_records, write_files
 from equipoise.cli.streams import is_watched, say
 from equipoise.cli.work_bars import work_bar
 from equipoise.cli.writing import write_file
@@ -30,12 +30,12 @@ from equipoise.design.coin import fresh_seed
 from equipoise.design.limits import CampaignLimits
 from equipoise.kinds.explain.plan import (
     ExperimentRequest,
+    GapWithCauses,
     NothingToTry,
-    OpenGap,
     check_names,
     plan_experiment,
 )
-from equipoise.kinds.explain.reach import KnownEvidence
+from equipoise.kinds.explain.reach import UnalteredEvidence
 from equipoise.kinds.explain.terms import ExperimentPlan, experiment_of
 from equipoise.ledger import Ledger, open_for_reading
 from equipoise.measure.installation import host_site
@@ -54,7 +54,7 @@ from equipoise.why.explanation import GapEvidence, evidence_of_gap, with_causes
 from equipoise.why.gap import (
     Gap,
     choose_gap,
-    gap_for_report,
+    gap_with_public_names,
     largest_gap,
     nothing_to_explain_sentence,
 )
@@ -63,9 +63,9 @@ from equipoise.why.kind import why_kind
 from equipoise.why.result import latest_experiment
 
 MIN_ANNOUNCED_S = 120.0
-"""Minimum seconds of observed runs that are announced without a progress bar."""
+"""If the observed runs take fewer seconds and no progress bar is shown, they are not announced."""
 MIN_BUDGET_S = 120.0
-"""Minimum of an experiment's default budget, in seconds."""
+"""Minimum of the default budget of an experiment, in seconds."""
 
 
 def explain_largest_gap(record: RunRecord, ledger: Ledger, output: OutputOptions) -> None:
@@ -75,7 +75,7 @@ def explain_largest_gap(record: RunRecord, ledger: Ledger, output: OutputOptions
     """
     gap = largest_gap(record)
     if gap is None:
-        say(f"there is nothing to explain: {why_kind(record.plan.terms).nothing_to_explain}")
+        say(f"there is nothing to explain: {why_kind(record.plan.terms).nothing_to_explain_reason}")
     elif not gap.is_explainable:
         say(nothing_to_explain_sentence(gap))
     else:
@@ -102,7 +102,7 @@ def observe_gap(
     runs = missing_runs(record, gap, request)
     if not runs:
         return record
-    if not output.quiet and (is_watched() or len(runs) * gap.longest_s >= MIN_ANNOUNCED_S):
+    if not output.quiet and (is_watched() or len(runs) * gap.longest_trial_s >= MIN_ANNOUNCED_S):
         conditions = f"{gap.comparison.candidate} and {gap.comparison.baseline}"
         sources = ", ".join(dict.fromkeys(run.source for run in runs))
         repetitions = len({run.repetition for run in runs})
@@ -133,28 +133,27 @@ def run_experiment(
     """
     gap_evidence = evidence_of_gap(record, gap)
     causes = suggested_causes(gap_evidence.difference)
-    known_evidence = KnownEvidence(gap_evidence.evidence, gap_evidence.difference.slower)
-    open_gap = OpenGap(
-        record, gap.contrast, causes, known_evidence, gap.longest_s, gap.ratio_nearest_to_1
+    evidence = UnalteredEvidence(gap_evidence.evidence, gap_evidence.difference.slower)
+    gap_with_causes = GapWithCauses(
+        record, gap.contrast, causes, evidence, gap.longest_trial_s, gap.ratio_nearest_to_1
     )
     try:
-        plan = plan_experiment(open_gap, request, host_site())
+        plan = plan_experiment(gap_with_causes, request, host_site())
     except NothingToTry as error:
         say(f"nothing is tested: {error.what}", error.hint)
         return
     if not output.quiet:
         names = [
-            attempt.intervention for attempt in experiment_of(plan).attempts if attempt.is_reachable
+            attempt.intervention
+            for attempt in experiment_of(plan).attempts
+            if attempt.may_reach_cause
         ]
         if names:
             say(f"testing by interventions on both: {', '.join(names)}")
         for attempt in experiment_of(plan).attempts:
-            if not attempt.is_reachable:
-                reason = next(
-                    change.unchanged_sentence
-                    for change in attempt.expected
-                    if change.unchanged_sentence
-                )
+            if not attempt.may_reach_cause:
+                sentences = (check.unchanged_sentence for check in attempt.reach_checks)
+                reason = next(filter(None, sentences))
                 say(f"not tested: {attempt.intervention} cannot reach the cause ({reason})")
     listener = progress_for(quiet=output.quiet, color=output.color)
     conduct.start(plan, ledger, listener)
@@ -178,7 +177,6 @@ evidence_options = options.option_group(
         help="Runs of each condition under each source; by default 3, or 2 if runs are long.",
     ),
 )
-"""Options of the observed runs."""
 experiment_options = options.option_group(
     options.no_test_option,
     click.option(
@@ -193,7 +191,7 @@ experiment_options = options.option_group(
         "try_commands",
         multiple=True,
         metavar="NAME=CMD",
-        help="Try both commands as arguments of CMD, or in place of its {command}.",
+        help="Try CMD with each command as its argument, or in the place of {command} in CMD.",
     ),
     click.option(
         "--only",
@@ -209,7 +207,6 @@ experiment_options = options.option_group(
     ),
     options.seed_option,
 )
-"""Options of the interventions, and limits of the experiment."""
 picture_options = options.option_group(
     options.file_option(
         "--flame-graph",
@@ -220,7 +217,6 @@ picture_options = options.option_group(
         "--firefox", metavar="FILE.json", help="Write both profiles for profiler.firefox.com."
     ),
 )
-"""Options that write the profiles of both conditions to files."""
 
 
 class WhyRequest(Struct, frozen=True, kw_only=True):
@@ -309,7 +305,7 @@ def command(request: WhyRequest) -> int:
         if isinstance(record.plan.terms, ExperimentPlan):
             # ``last`` may be an experiment, which tested the causes of a gap.
             record = ledger.read_run(record.plan.terms.reference)
-        names = (recorded_name(record, name) for name in (request.baseline, request.candidate))
+        names = (name_in_record(record, name) for name in (request.baseline, request.candidate))
         gap = choose_gap(record, *names)
         experiment = latest_experiment(record, ledger, gap.contrast)
     experiment_request = request.experiment_request(record.plan)
@@ -322,12 +318,12 @@ def command(request: WhyRequest) -> int:
         candidate=candidate,
     )
     experiment_request = replace(experiment_request, command_line=argv)
-    check_names(OpenGap(record, gap.contrast), experiment_request, host_site())
+    check_names(GapWithCauses(record, gap.contrast), experiment_request, host_site())
     if gap.is_explainable:
         record = _record_with_evidence(record, gap, evidence_request, output)
         if pictures:
             (displayed,) = records_for_display((record,), show_env=output.show_env)
-            displayed_gap = gap_for_report(gap, record, displayed)
+            displayed_gap = gap_with_public_names(gap, record, displayed)
             write_pictures(pictures, evidence_of_gap(displayed, displayed_gap))
         if output.tests_causes:
             known = None if request.needs_new_experiment else experiment
@@ -355,7 +351,7 @@ def report_missing_pictures(pictures: Pictures) -> None:
 def _record_with_evidence(
     record: RunRecord, gap: Gap, request: EvidenceRequest, output: OutputOptions
 ) -> RunRecord:
-    """Return the campaign with its evidence. If no run is missing, the ledger may be read-only."""
+    """Return the campaign with its evidence; if no run is missing, do not write to the ledger."""
     if not missing_runs(record, gap, request):
         clear_killed_campaigns(output)
         return record
@@ -365,11 +361,11 @@ def _record_with_evidence(
 
 @contextmanager
 def _ledger_for_runs(record: RunRecord, gap: Gap, output: OutputOptions) -> Iterator[Ledger]:
-    """Provide the ledger while both conditions can run; build commits first."""
+    """Provide the ledger after building both conditions, if they are commits."""
     require_data(record.plan, output.ledger)
     with measuring(output) as (ledger, _):
-        build = record.plan.kind.build_gap
-        with nullcontext() if build is None else load(build)(record, gap, ledger):
+        name = record.plan.kind.build_commits_of_gap
+        with nullcontext() if name is None else load(name)(record, gap, ledger):
             yield ledger
 
 
@@ -399,7 +395,7 @@ def _show(
 ) -> None:
     records = (unredacted,) if experiment is None else (unredacted, experiment)
     record, *experiments = records_for_display(records, show_env=output.show_env)
-    gap = gap_for_report(gap, unredacted, record)
+    gap = gap_with_public_names(gap, unredacted, record)
     document = result_of_records((record, *experiments), output)
     if gap.is_explainable:
         document = with_causes(document, record, next(iter(experiments), None), gap)

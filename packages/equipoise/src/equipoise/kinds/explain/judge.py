@@ -97,7 +97,7 @@ class ExperimentJudge(Judge):
         return [
             attempt
             for attempt in self._attempts
-            if attempt.planned.is_reachable
+            if attempt.planned.may_reach_cause
             and attempt.ended_because is None
             and not (gap_is_measured and attempt.has_outcome(self._min_blocks))
         ]
@@ -105,7 +105,7 @@ class ExperimentJudge(Judge):
 
 def attempts_of(terms: ExperimentPlan, judgement: Judgement) -> tuple[Attempt, ...]:
     """Return all attempts of an experiment; the attempts that can reach a cause share alpha."""
-    level = judgement.alpha / max(1, sum(planned.is_reachable for planned in terms.attempts))
+    level = judgement.alpha / max(1, sum(planned.may_reach_cause for planned in terms.attempts))
     return tuple(Attempt(planned, level, judgement.primary_metric) for planned in terms.attempts)
 
 
@@ -180,7 +180,7 @@ def _status_of(attempt: Attempt) -> ComparisonStatus:
     closed_part = describe_fraction(fraction_of_gap.estimate, fraction_ci)
     if attempt.ended_because is not None:
         closed_part = "ended"
-    elif not attempt.planned.is_reachable:
+    elif not attempt.planned.may_reach_cause:
         closed_part = "cannot reach the cause"
     return ComparisonStatus(
         f"with {attempt.planned.intervention}",

@@ -33,13 +33,12 @@ from equipoise.why.causes.ranking import OBSERVED_ONLY
 from equipoise.why.evidence.sources import Side
 
 TRIED_BY_USER = "tried_by_user"
-"""Id in place of the cause, for an intervention that the user added."""
+"""Id that replaces the id of a cause, for an intervention that the user added."""
 
 NOT_REACHABLE: Final = "not reachable"
 """Status of a cause that no intervention changed, and outcome of such an intervention."""
 
 VERDICTS_WITH_GAP = ("slower", "faster", "mixed")
-"""Verdicts that show a gap."""
 
 
 def tested_causes(record: RunRecord) -> tuple[Explanation, ...]:
@@ -47,8 +46,8 @@ def tested_causes(record: RunRecord) -> tuple[Explanation, ...]:
 
     The causes of the plan come first, then the interventions that the user added. A cause is
     ``confirmed`` if one of its interventions is confirmed, and ``not reachable`` if no intervention
-    reached it. A cause is ``refuted`` if all interventions that reached it are refuted, unless all
-    of them have ``only_confirms``. In all other cases it is ``open``.
+    reached it. A cause is ``refuted`` if all interventions that reached it are refuted, and one of
+    them can refute a cause. In all other cases the cause is ``open``.
     """
     plan = record.plan
     blocks = complete_blocks(record.draws, record.trials)
@@ -66,7 +65,7 @@ def tested_causes(record: RunRecord) -> tuple[Explanation, ...]:
     level = outcomes[0].significance_level if outcomes else 1.0
     omitted_outcomes = [
         (planned, _open_outcome(planned, f"not tried: {planned.because}", blocks=0, level=level))
-        for planned in experiment_of(plan).not_tried
+        for planned in experiment_of(plan).omitted
     ]
 
     def outcome_for_cause(
@@ -74,14 +73,14 @@ def tested_causes(record: RunRecord) -> tuple[Explanation, ...]:
     ) -> InterventionOutcome:
         """Return the outcome for one cause: ``not reachable`` if the cause stayed unchanged."""
         sentence = None
-        for change in planned.expected:
-            if change.cause != cause_index:
+        for check in planned.reach_checks:
+            if check.cause_index != cause_index:
                 continue
-            if change.unchanged_sentence is not None and outcome.outcome != "confirmed":
-                sentence = change.unchanged_sentence
-            elif change.decreasing_value is not None and outcome.outcome == "refuted":
+            if check.unchanged_sentence is not None and outcome.outcome != "confirmed":
+                sentence = check.unchanged_sentence
+            elif check.decreasing_value is not None and outcome.outcome == "refuted":
                 sentence = unchanged_count_sentence(
-                    change.decreasing_value, planned, blocks.values(), _slower_side(comparison)
+                    check.decreasing_value, planned, blocks.values(), _slower_side(comparison)
                 )
         if sentence is None:
             return outcome
@@ -171,7 +170,7 @@ def _open_outcome(
 ) -> InterventionOutcome:
     return InterventionOutcome(
         intervention=planned.intervention,
-        summary=planned.words,
+        summary=planned.summary,
         outcome="open",
         share=None,
         share_ci=(None, None),
@@ -208,7 +207,7 @@ def _cause_with_outcomes(
     outcome_names = {outcome.outcome for outcome in outcomes}
     # An intervention that left its cause unchanged, or may have done so, cannot refute the cause.
     may_refute = any(
-        outcome.outcome == "refuted" and not planned.only_confirms
+        outcome.outcome == "refuted" and not planned.cannot_refute
         for planned, outcome in attempted_outcomes
     )
     status: Status = "open"

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from equipoise.campaign.verification import check_effects, mapped_by_condition
 from equipoise.design.site import Site
 from equipoise.kinds.explain.judge import BASELINE, CANDIDATE, attempts_of
-from equipoise.kinds.explain.reach import KnownEvidence, Observe, expected_changes, reaches_any
+from equipoise.kinds.explain.reach import Observe, UnalteredEvidence, reach_checks_of, reaches_any
 from equipoise.kinds.explain.terms import (
     STUDY,
     ExperimentPlan,
@@ -30,7 +30,6 @@ from equipoise.why.interventions.catalogue import proposed_interventions, releva
 from equipoise.why.interventions.intervention import Alter, Case, Intervention
 
 ONLY_OPTION = "--only"
-"""Option that names interventions of the catalogue."""
 
 INTERVENTION_FACTOR = "intervention"
 """Factor whose level names the intervention of a condition."""
@@ -43,17 +42,16 @@ class NothingToTry(UnusableInput):
     """Error for a gap with no cause that an intervention can test on this host."""
 
 
-class OpenGap(Struct, frozen=True):
+class GapWithCauses(Struct, frozen=True):
     """A gap, and the causes that may explain it."""
 
     record: RunRecord
+    """Campaign with the gap."""
     contrast: Contrast
-    """Contrast of the gap, in the plan of the record."""
     causes: tuple[Explanation, ...] = ()
     """Open causes that the evidence suggests; empty before there is evidence."""
-    known_evidence: KnownEvidence = KnownEvidence()
-    """Evidence from runs without an intervention."""
-    longest_s: float = 0.0
+    unaltered_evidence: UnalteredEvidence = UnalteredEvidence()
+    longest_trial_s: float = 0.0
     """Seconds of the longest trial of the two conditions."""
     ratio: float | None = None
     """Ratio of the gap, or the end of its interval if that is nearer to 1."""
@@ -77,7 +75,6 @@ class ExperimentRequest(Struct, frozen=True):
     alpha: float
     seed: int
     user_interventions: tuple[Intervention, ...] = ()
-    """Interventions that the user added."""
     only: tuple[str, ...] = ()
     """Names of the interventions of the catalogue to try; if empty, all that fit a cause."""
     max_attempts: int = MAX_ATTEMPTS
@@ -86,7 +83,7 @@ class ExperimentRequest(Struct, frozen=True):
     """Arguments of the command line; empty if another command than ``why`` tests the causes."""
 
 
-def check_names(gap: OpenGap, request: ExperimentRequest, site: Site) -> None:
+def check_names(gap: GapWithCauses, request: ExperimentRequest, site: Site) -> None:
     """Raise `UnusableInput` if a name in ``only`` is unknown, or two interventions share a name."""
     if not (request.only or request.user_interventions):
         # Do not examine this host for nothing: the campaign may be from another host.
@@ -108,7 +105,7 @@ def check_names(gap: OpenGap, request: ExperimentRequest, site: Site) -> None:
         )
 
 
-def plan_experiment(gap: OpenGap, request: ExperimentRequest, site: Site) -> Plan:
+def plan_experiment(gap: GapWithCauses, request: ExperimentRequest, site: Site) -> Plan:
     """Plan the experiment that tests the causes of a gap.
 
     Some interventions need one observed run, which shows whether they change their cause. Raise
@@ -125,12 +122,12 @@ def plan_experiment(gap: OpenGap, request: ExperimentRequest, site: Site) -> Pla
     return effective_plan(gap, [*interventions, *request.user_interventions], request)
 
 
-def observe_once(gap: OpenGap) -> Observe:
-    """Return a function that makes one observed run, with a time limit from ``gap.longest_s``."""
+def observe_once(gap: GapWithCauses) -> Observe:
+    """Return a function that makes one observed run, with a limit from the longest trial."""
 
     def observe(plan: Plan, run: EvidenceRun) -> Observation | None:
         try:
-            (observation,) = collect(plan, (run,), longest_s=gap.longest_s)
+            (observation,) = collect(plan, (run,), longest_trial_s=gap.longest_trial_s)
         except ConditionFailed:
             # The experiment reports the failure, and continues with the other interventions.
             return None
@@ -140,18 +137,17 @@ def observe_once(gap: OpenGap) -> Observe:
 
 
 def effective_plan(
-    gap: OpenGap,
+    gap: GapWithCauses,
     interventions: Sequence[Intervention],
     request: ExperimentRequest,
     observe: Observe | None = None,
 ) -> Plan:
     """Return the plan with the interventions that take effect on this host.
 
-    An intervention without effect is omitted, with the reason. An intervention that takes effect
-    but reaches no cause is an attempt without a block. In both cases the plan is made again, with
-    the next intervention. ``observe`` makes observed runs; its default is `observe_once`. Raise
-    `NothingToTry` if no intervention is left. Raise `TookNoEffect` if a setting of the gap's own
-    conditions takes no effect.
+    An intervention without effect is omitted. An intervention that reaches no cause is an attempt
+    without a block. In both cases the plan is made again, with the next intervention. ``observe``
+    makes observed runs; its default is `observe_once`. Raise `NothingToTry` if no intervention is
+    left. Raise `TookNoEffect` if a setting of the gap's own conditions takes no effect.
     """
     environment = own_environment()
     remaining = list(interventions)
@@ -170,26 +166,28 @@ def effective_plan(
                 for intervention in remaining
             ]
         else:
-            reachable = [intervention.is_reachable for intervention in remaining]
-            remaining = _with_expected_changes(plan, remaining, gap, observe or observe_once(gap))
-            if reachable == [intervention.is_reachable for intervention in remaining]:
+            reachable = [intervention.may_reach_cause for intervention in remaining]
+            remaining = _with_reach_checks(plan, remaining, gap, observe or observe_once(gap))
+            if reachable == [intervention.may_reach_cause for intervention in remaining]:
                 return plan_of_interventions(gap, remaining, request)
 
 
-def _with_expected_changes(
-    plan: Plan, interventions: Sequence[Intervention], gap: OpenGap, observe: Observe
+def _with_reach_checks(
+    plan: Plan, interventions: Sequence[Intervention], gap: GapWithCauses, observe: Observe
 ) -> list[Intervention]:
-    """Return the interventions, with the expected changes of all attempts in the plan."""
+    """Return the interventions, with the reach checks of all attempts in the plan."""
     attempt_by_name = {attempt.intervention: attempt for attempt in experiment_of(plan).attempts}
     checked = list(interventions)
     for index, intervention in enumerate(checked):
         attempt = attempt_by_name.get(intervention.name)
-        if attempt is not None and intervention.expected is None:
-            expected = expected_changes(
-                plan, attempt, intervention.changes, gap.known_evidence, observe
+        if attempt is not None and intervention.reach_checks is None:
+            checks = reach_checks_of(
+                plan, attempt, intervention.changed_property, gap.unaltered_evidence, observe
             )
-            is_reachable = reaches_any(plan, attempt, expected)
-            checked[index] = replace(intervention, expected=expected, is_reachable=is_reachable)
+            may_reach_cause = reaches_any(plan, attempt, checks)
+            checked[index] = replace(
+                intervention, reach_checks=checks, may_reach_cause=may_reach_cause
+            )
     return checked
 
 
@@ -202,7 +200,7 @@ def _intervention_in(plan: Plan, condition: str) -> str | None:
 
 
 def plan_of_interventions(
-    gap: OpenGap, interventions: Sequence[Intervention], request: ExperimentRequest
+    gap: GapWithCauses, interventions: Sequence[Intervention], request: ExperimentRequest
 ) -> Plan:
     """Plan an experiment with interventions; raise `NothingToTry` if none can test a cause."""
     max_attempts = max(request.max_attempts, len(request.only))
@@ -213,7 +211,7 @@ def plan_of_interventions(
         reason = intervention.impossible_because
         if reason is None and all(alter(condition) == condition for condition in gap.conditions):
             reason = "both conditions already have this change"
-        attempt_count = sum(bool(other.causes) and other.is_reachable for other in attempted)
+        attempt_count = sum(bool(other.causes) and other.may_reach_cause for other in attempted)
         if reason is None and intervention.causes and attempt_count >= max_attempts:
             reason = f"{max_attempts} others came first; add {option('only', name)} to try this one"
         if reason is None:
@@ -222,7 +220,7 @@ def plan_of_interventions(
             causes = _tested_causes(gap, intervention)
             omitted.append(OmittedIntervention(name, intervention.summary, causes, reason))
     if not attempted:
-        clauses = "; ".join(f"{planned.words}: {planned.because}" for planned in omitted)
+        clauses = "; ".join(f"{planned.summary}: {planned.because}" for planned in omitted)
         raise NothingToTry(
             "no intervention can test a cause of this gap" + (f" ({clauses})" if clauses else ""),
             hint=f"try a change of your own: {option('try')} 'NAME:KEY=VALUE' or "
@@ -250,12 +248,13 @@ def plan_of_interventions(
 
 
 def _conditions_and_attempts(
-    gap: OpenGap, interventions: Sequence[Intervention]
+    gap: GapWithCauses, interventions: Sequence[Intervention]
 ) -> tuple[tuple[Condition, ...], tuple[PlannedIntervention, ...]]:
     conditions = list(gap.conditions)
     attempts: list[PlannedIntervention] = []
 
     def add_altered_conditions(level: str, alter: Alter) -> tuple[int, int]:
+        """Add both altered conditions, and return their indexes."""
         baseline_index = len(conditions)
         conditions.extend(_altered(condition, level, alter) for condition in gap.conditions)
         return (baseline_index, baseline_index + 1)
@@ -265,17 +264,17 @@ def _conditions_and_attempts(
     }
     max_seconds = max(seconds.values())
     for intervention in interventions:
-        level, without_change = intervention.name.replace("_", " "), (BASELINE, CANDIDATE)
+        level, indexes_without = intervention.name.replace("_", " "), (BASELINE, CANDIDATE)
         if intervention.sham is not None:
-            without_change = add_altered_conditions(f"a sham of {level}", intervention.sham)
-        baseline_without, candidate_without = without_change
+            indexes_without = add_altered_conditions(f"a sham of {level}", intervention.sham)
+        baseline_without, candidate_without = indexes_without
         baseline_with, candidate_with = add_altered_conditions(level, intervention.alter)
         # The user's own interventions have the weight of the largest cause.
         weight = seconds[intervention.name] if intervention.causes else max_seconds
         attempts.append(
             PlannedIntervention(
                 intervention=intervention.name,
-                words=intervention.summary,
+                summary=intervention.summary,
                 causes=_tested_causes(gap, intervention),
                 baseline_with=baseline_with,
                 candidate_with=candidate_with,
@@ -283,9 +282,9 @@ def _conditions_and_attempts(
                 candidate_without=candidate_without,
                 weight=weight if max_seconds > 0.0 else 1.0,
                 advice=intervention.advice,
-                only_confirms=intervention.only_confirms,
-                expected=intervention.expected or (),
-                is_reachable=intervention.is_reachable,
+                cannot_refute=intervention.cannot_refute,
+                reach_checks=intervention.reach_checks or (),
+                may_reach_cause=intervention.may_reach_cause,
             )
         )
     return tuple(conditions), tuple(attempts)
@@ -301,11 +300,11 @@ def _altered(condition: Condition, level: str, alter: Alter) -> Condition:
     )
 
 
-def _tested_causes(gap: OpenGap, intervention: Intervention) -> tuple[str, ...]:
+def _tested_causes(gap: GapWithCauses, intervention: Intervention) -> tuple[str, ...]:
     names = dict.fromkeys(cause.cause for cause in gap.causes)
     return tuple(name for name in names if name in intervention.causes)
 
 
-def _seconds_of_causes(gap: OpenGap, intervention: Intervention) -> float:
+def _seconds_of_causes(gap: GapWithCauses, intervention: Intervention) -> float:
     causes = (cause for cause in gap.causes if cause.cause in intervention.causes)
     return sum(max(0.0, cause.seconds or 0.0) for cause in causes)

@@ -1,9 +1,9 @@
 """Check whether an intervention reaches a cause: whether it changes the evidence of the cause.
 
 The evidence names calls, faults or functions. If an intervention leaves them unchanged, it has not
-removed the cause, so times with the intervention refute nothing. Calls, threads and functions need
-an observed run of the slower condition with the intervention. The trials of the experiment itself
-count page faults and blocks from the disk.
+removed the cause, so times with the intervention refute nothing. To check calls, threads and
+functions, the slower condition with the intervention is observed once. Page faults and blocks from
+the disk are checked in the trials of the experiment.
 
 Three values are compared: ``slower_value`` of the slower condition, ``faster_value`` of the faster
 condition, and ``changed_value`` of the slower condition with the intervention.
@@ -24,7 +24,7 @@ from msgspec import Struct
 from equipoise.kinds.explain.terms import PlannedIntervention, experiment_of
 from equipoise.model.plan import Plan
 from equipoise.model.record import Accounting, Observation, Trial
-from equipoise.model.why import ExpectedChange, Explanation
+from equipoise.model.why import Explanation, ReachCheck
 from equipoise.why.causes.unclaimed import is_named
 from equipoise.why.differences.allocations import is_inside_allocator
 from equipoise.why.differences.stacks import call_paths
@@ -47,11 +47,9 @@ _CALL_CAUSES = frozenset(
     "blocks_returned_at_free memory_given_back sync_per_record tiny_writes tiny_reads "
     "sleeping".split()
 )
-"""Causes whose evidence names a system call that the slower condition makes more often."""
+"""Causes whose evidence is a system call that the slower condition makes more often."""
 
-_AFFINITY_CALL = "sched_setaffinity"
-"""System call by which a program chooses its CPUs."""
-
+_CALL_THAT_CHOOSES_CPUS = "sched_setaffinity"
 Observe = Callable[[Plan, EvidenceRun], Observation | None]
 """Function that makes one observed run of a plan, and returns ``None`` if the run failed."""
 
@@ -80,65 +78,65 @@ _COUNT_OF_CAUSE = {
 """Name of the count in `TRIAL_COUNTS` that is the evidence of a cause."""
 
 
-class Check(Struct, frozen=True):
-    """One value of an observed run, and the sentence to use if the value stayed unchanged."""
+class ValueCheck(Struct, frozen=True):
+    """One value of an observed run, and the sentence about the value if it stayed unchanged."""
 
     source: str
     value_of: Callable[[Any], float]
-    sentence_about: Callable[[float, float, float], str | None]
+    unchanged_sentence: Callable[[float, float, float], str | None]
     """Function of the slower, the faster and the changed value. It returns the sentence, or
-    ``None`` if the value changed as expected or has no meaning."""
+    ``None`` if the value changed, or is too small to show a change."""
 
 
-class KnownEvidence(Struct, frozen=True):
+class UnalteredEvidence(Struct, frozen=True):
     """The evidence of both conditions without an intervention."""
 
     evidence: EvidenceSet = EvidenceSet()
     slower: Side = "candidate"
 
 
-def expected_changes(
+def reach_checks_of(
     plan: Plan,
     attempt: PlannedIntervention,
-    changes: ChangedProperty,
-    known_evidence: KnownEvidence,
+    changed_property: ChangedProperty,
+    unaltered_evidence: UnalteredEvidence,
     observe: Observe,
-) -> tuple[ExpectedChange, ...]:
-    """Return the changes that the trials must show, and the changes that an observed run lacks.
+) -> tuple[ReachCheck, ...]:
+    """Return the checks in the trials, and the failed checks of observed runs.
 
-    ``changes`` is the property that the intervention must change. Each source of evidence needs one
-    observed run of the slower condition with the intervention.
+    For each source of evidence, the slower condition with the intervention is observed once.
     """
-    checks: dict[int, Check] = {}
-    expected: list[ExpectedChange] = []
+    value_checks: dict[int, ValueCheck] = {}
+    reach_checks: list[ReachCheck] = []
     for cause_index, cause in enumerate(experiment_of(plan).causes):
         if cause.cause not in attempt.causes:
             continue
-        count = _COUNT_OF_CAUSE.get(cause.cause) if changes == "what the cause names" else None
-        if count is not None:
-            expected.append(ExpectedChange(cause_index, decreasing_value=count))
-        elif (check := _check_of_cause(changes, cause, known_evidence)) is not None:
-            checks[cause_index] = check
+        check = _check_of_cause(changed_property, cause, unaltered_evidence)
+        if changed_property == "evidence of the cause" and cause.cause in _COUNT_OF_CAUSE:
+            count = _COUNT_OF_CAUSE[cause.cause]
+            reach_checks.append(ReachCheck(cause_index, decreasing_value=count))
+        elif check is not None:
+            value_checks[cause_index] = check
     condition_with = (
-        attempt.candidate_with if known_evidence.slower == "candidate" else attempt.baseline_with
+        attempt.candidate_with
+        if unaltered_evidence.slower == "candidate"
+        else attempt.baseline_with
     )
-    for source in dict.fromkeys(check.source for check in checks.values()):
+    for source in dict.fromkeys(check.source for check in value_checks.values()):
         run = _decoded_run(observe(plan, EvidenceRun(source, condition_with, 1)))
         if run is None:
             continue
-        for cause_index, check in checks.items():
+        for cause_index, check in value_checks.items():
             if check.source == source:
-                sentence = _unchanged_sentence(check, known_evidence, run)
+                sentence = _unchanged_sentence(check, unaltered_evidence, run)
                 if sentence is not None:
-                    expected.append(ExpectedChange(cause_index, unchanged_sentence=sentence))
-    return tuple(expected)
+                    reach_checks.append(ReachCheck(cause_index, unchanged_sentence=sentence))
+    return tuple(reach_checks)
 
 
-def reaches_any(
-    plan: Plan, attempt: PlannedIntervention, expected: Iterable[ExpectedChange]
-) -> bool:
+def reaches_any(plan: Plan, attempt: PlannedIntervention, checks: Iterable[ReachCheck]) -> bool:
     """Return whether an attempt may reach one of its causes, or has no cause."""
-    missed_causes = {change.cause for change in expected if change.unchanged_sentence is not None}
+    missed_causes = {check.cause_index for check in checks if check.unchanged_sentence is not None}
     tested_causes = {
         cause_index
         for cause_index, cause in enumerate(experiment_of(plan).causes)
@@ -175,36 +173,38 @@ def unchanged_count_sentence(
 
 
 def _check_of_cause(
-    changes: ChangedProperty, cause: Explanation, known_evidence: KnownEvidence
-) -> Check | None:
+    changed_property: ChangedProperty, cause: Explanation, unaltered_evidence: UnalteredEvidence
+) -> ValueCheck | None:
     """Return the check of one cause in an observed run; ``None`` if there is no check for it."""
     syscall, file = cause.evidence.get("syscall"), cause.evidence.get("file")
     function = cause.evidence.get("function")
-    match changes, cause.cause:
+    match changed_property, cause.cause:
         case "threads", _:
-            return Check("system_calls", lambda run: float(run.threads), _thread_sentence)
+            return ValueCheck("system_calls", lambda run: float(run.threads), _thread_sentence)
         case "CPUs", _:
-            return Check(
-                "system_calls", lambda run: _call_count(run, _AFFINITY_CALL), _affinity_sentence
+            return ValueCheck(
+                "system_calls",
+                lambda run: _call_count(run, _CALL_THAT_CHOOSES_CPUS),
+                _affinity_sentence,
             )
-        case "the file", _ if isinstance(file, str) and is_named(file):
+        case "the output", _ if isinstance(file, str) and is_named(file):
             return _call_count_check(lambda run: _write_count(run, file), f"{file} was written to")
-        case "what the cause names", name if name in _CALL_CAUSES and isinstance(syscall, str):
+        case "evidence of the cause", name if name in _CALL_CAUSES and isinstance(syscall, str):
             return _call_count_check(
                 lambda run: _call_count(run, syscall), f"{syscall}(2) was called"
             )
-        case "what the cause names", "more_allocations":
-            return _allocator_check(known_evidence)
-        case "what the cause names", "wrong_blas_kernel" if isinstance(function, str):
+        case "evidence of the cause", "more_allocations":
+            return _allocator_check(unaltered_evidence)
+        case "evidence of the cause", "wrong_blas_kernel" if isinstance(function, str):
             return _function_time_check(lambda called: called.name == function, f"{function}() ran")
     return None
 
 
-def _call_count_check(count_of: Callable[[Any], float], event: str) -> Check:
-    return Check("system_calls", count_of, partial(_count_sentence, event))
+def _call_count_check(count_of: Callable[[Any], float], event: str) -> ValueCheck:
+    return ValueCheck("system_calls", count_of, partial(_count_sentence, event))
 
 
-def _function_time_check(is_counted: Callable[[Function], bool], event: str) -> Check:
+def _function_time_check(is_counted: Callable[[Function], bool], event: str) -> ValueCheck:
 
     def sentence(slower_s: float, faster_s: float, changed_s: float) -> str | None:
         if slower_s < MIN_FUNCTION_S or _has_fallen(slower_s, faster_s, changed_s):
@@ -214,12 +214,12 @@ def _function_time_check(is_counted: Callable[[Function], bool], event: str) -> 
             return f"{event} for as long as before: {changed_s:.2g} s"
         return f"{event} for {changed_s:.2g} s, {slower_s:.2g} s before"
 
-    return Check("profile", lambda run: sum(_function_seconds(run, is_counted)), sentence)
+    return ValueCheck("profile", lambda run: sum(_function_seconds(run, is_counted)), sentence)
 
 
-def _allocator_check(known_evidence: KnownEvidence) -> Check | None:
+def _allocator_check(unaltered_evidence: UnalteredEvidence) -> ValueCheck | None:
     """Return the check that the memory allocator of the evidence no longer runs."""
-    runs = known_evidence.evidence.profile.runs_of(known_evidence.slower)
+    runs = unaltered_evidence.evidence.profile.runs_of(unaltered_evidence.slower)
     modules = {
         stack.functions[-1].module
         for run in runs
@@ -233,26 +233,26 @@ def _allocator_check(known_evidence: KnownEvidence) -> Check | None:
         f"the allocator in {' and '.join(sorted(modules))} ran",
     )
     # Both conditions used this allocator, so all of its time must disappear, not only the surplus.
-    return Check(
+    return ValueCheck(
         check.source,
         check.value_of,
-        lambda slower_s, _, changed_s: check.sentence_about(slower_s, 0.0, changed_s),
+        lambda slower_s, _, changed_s: check.unchanged_sentence(slower_s, 0.0, changed_s),
     )
 
 
 def _unchanged_sentence(
-    check: Check, known_evidence: KnownEvidence, observed_run: Any
+    check: ValueCheck, unaltered_evidence: UnalteredEvidence, observed_run: Any
 ) -> str | None:
-    runs = known_evidence.evidence.by_source()[check.source]
-    faster: Side = "baseline" if known_evidence.slower == "candidate" else "candidate"
+    runs = unaltered_evidence.evidence.by_source()[check.source]
+    faster: Side = "baseline" if unaltered_evidence.slower == "candidate" else "candidate"
     slower_values, faster_values = (
         [check.value_of(run) for run in runs.runs_of(side) if _is_complete(run)]
-        for side in (known_evidence.slower, faster)
+        for side in (unaltered_evidence.slower, faster)
     )
     if not slower_values or not faster_values or not _is_complete(observed_run):
         return None
     changed_value = check.value_of(observed_run)
-    return check.sentence_about(fmean(slower_values), fmean(faster_values), changed_value)
+    return check.unchanged_sentence(fmean(slower_values), fmean(faster_values), changed_value)
 
 
 def _is_complete(run: Any) -> bool:
@@ -282,7 +282,7 @@ def _affinity_sentence(_: float, __: float, changed_count: float) -> str | None:
     if changed_count == 0:
         return None
     times = _times_text(changed_count)
-    return f"the program chose its CPUs itself: {_AFFINITY_CALL}(2) was called {times}"
+    return f"the program chose its CPUs itself: {_CALL_THAT_CHOOSES_CPUS}(2) was called {times}"
 
 
 def _count_sentence(
@@ -311,5 +311,5 @@ def _function_seconds(
     run: SampledStacks, is_counted: Callable[[Function], bool]
 ) -> Iterator[float]:
     for stack in call_paths(run.stacks):
-        if stack.entry is None and stack.functions and is_counted(stack.functions[-1]):
+        if stack.entry_point is None and stack.functions and is_counted(stack.functions[-1]):
             yield stack.weight

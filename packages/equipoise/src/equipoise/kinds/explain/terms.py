@@ -9,17 +9,16 @@ from msgspec import Struct, field
 from equipoise.model.kinds import TAG, Terms
 from equipoise.model.plan import Plan
 from equipoise.model.result import ResultDocument
-from equipoise.model.why import ExpectedChange, Explanation
+from equipoise.model.why import Explanation, ReachCheck
 
 STUDY = "why"
-"""The study of every experiment."""
 
 
 class PlannedIntervention(Struct, frozen=True):
     """One attempt: an intervention, with the indexes of its conditions in the plan."""
 
     intervention: str
-    words: str
+    summary: str
     """The change, as the subject of a sentence, such as ``keeping freed memory (mmap_max=0)``."""
     causes: tuple[str, ...]
     """The causes that the intervention tests; empty if the user added the intervention."""
@@ -27,25 +26,25 @@ class PlannedIntervention(Struct, frozen=True):
     """Index of the baseline with the intervention."""
     candidate_with: int
     baseline_without: int
-    """Index of the baseline, with a sham if the intervention has one (docs/methods/fraction.md)."""
+    """Index of the baseline without the intervention, but with its sham if it has one."""
     candidate_without: int
     weight: float
-    """Weight in the draw among the open attempts: the seconds of the causes."""
+    """Seconds of the causes. In a draw, an attempt with more seconds has a larger chance."""
     advice: str | None = None
     """Shell line with which a user keeps the change; ``{command}`` stands for the command."""
-    only_confirms: bool = False
-    """Whether the intervention can confirm a cause, but cannot refute it."""
-    expected: tuple[ExpectedChange, ...] = ()
-    """Changes that the trials must show, and changes that were missing in an observed run."""
-    is_reachable: bool = True
-    """Whether the intervention may change the evidence of a cause; if not, it gets no block."""
+    cannot_refute: bool = False
+    """Whether the intervention can confirm a cause, but cannot refute a cause."""
+    reach_checks: tuple[ReachCheck, ...] = ()
+    """Checks whether the intervention reaches its causes."""
+    may_reach_cause: bool = True
+    """``False`` if an observed run shows that it reaches no cause; it then gets no block."""
 
 
 class OmittedIntervention(Struct, frozen=True):
-    """One intervention that was left out, with the reason."""
+    """An intervention that fits a cause, but is not an attempt, with the reason."""
 
     intervention: str
-    words: str
+    summary: str
     """The change, as the subject of a sentence."""
     causes: tuple[str, ...]
     because: str
@@ -69,15 +68,14 @@ class ExperimentPlan(Struct, Terms, frozen=True, tag_field=TAG, tag="explain"):
     causes: tuple[Explanation, ...]
     """Suggested causes, whose status is open."""
     attempts: tuple[PlannedIntervention, ...]
-    not_tried: tuple[OmittedIntervention, ...] = field(default=())
-    """Interventions that fit a cause but are not among the attempts."""
+    omitted: tuple[OmittedIntervention, ...] = field(default=())
     identity: str = ""
-    """Identity of the campaign with the gap, 32 hexadecimal digits. In a merged ledger another
-    campaign may have the same id."""
+    """32 random digits of the campaign with the gap. In a merged ledger, two campaigns may have the
+    same id, but not the same identity."""
 
     @property
     def reference(self) -> str:
-        """Name of the campaign with the gap, unique in every ledger if it has an identity."""
+        """Identity of the campaign with the gap or, without an identity, its id."""
         return self.identity or self.run
 
     @property

@@ -33,6 +33,7 @@ from equipoise.kinds.fleet.answers import describe_answers
 from equipoise.kinds.fleet.statistics import CampaignState, HostBlocks, claims_of_fleet
 from equipoise.kinds.fleet.terms import (
     HOST_FACTS,
+    DeliveryState,
     FleetComparison,
     FleetDocument,
     FleetHost,
@@ -40,7 +41,6 @@ from equipoise.kinds.fleet.terms import (
     FleetResult,
     HostCondition,
     HostEffect,
-    HostState,
     distinct_names,
 )
 from equipoise.model.errors import UnusableInput
@@ -119,7 +119,7 @@ def members_of(record: RunRecord) -> tuple[Member, ...]:
         if run.plan.membership is not None
     }
     names = distinct_names([host.name for host in fleet.hosts])
-    # After the coordinator's last session, a host without a block counts as lost.
+    # After the coordinator's last segment, a host without a block counts as lost.
     is_over = bool(record.segments) and record.segments[-1].ended_at is not None
     members: list[Member] = []
     for position, (reference, name) in enumerate(zip(fleet.hosts, names, strict=True)):
@@ -180,7 +180,7 @@ def fleet_result(record: RunRecord, members: Sequence[Member]) -> FleetResult:
         subject = f"{counted(len(members), 'campaign')} on {fleet.hosts[0].name}"
     return FleetResult(
         cluster=fleet.cluster,
-        one_host=fleet.is_one_host,
+        is_one_host=fleet.is_one_host,
         hosts=tuple(member.host for member in members),
         metric=record.plan.judgement.primary_metric,
         summary=f"{subject}: {counted(blocks, 'block')}.",
@@ -312,7 +312,7 @@ def _fleet_comparison(
             claims,
             [member.host for member in members],
             alpha=level,
-            one_host=fleet.hosts[0].name if fleet.is_one_host else None,
+            only_host=fleet.hosts[0].name if fleet.is_one_host else None,
             more_is_better=more_is_better,
         ),
     )
@@ -344,7 +344,7 @@ def fleet_warnings(record: RunRecord, members: Sequence[Member]) -> tuple[Campai
 def _absence_warnings(record: RunRecord, members: Sequence[Member]) -> Iterator[CampaignWarning]:
     command = shell_line(["equipoise", "resume", record.id])
     fetch_hint = f"run `{command}` to fetch the missing blocks"
-    resume_hint = f"{fetch_hint}, and to let the host continue"
+    resume_hint = f"run `{command}` to let the host continue"
     absence = "nothing of the campaign has arrived"
     consequence = "no result over the hosts contains a block from there"
     unfinished = (
@@ -354,7 +354,7 @@ def _absence_warnings(record: RunRecord, members: Sequence[Member]) -> Iterator[
     for state, code, problem, hint in (
         ("absent", "host_absent", f"{absence}; {consequence}", fetch_hint),
         ("no block", "host_without_block", f"no block is complete; {consequence}", resume_hint),
-        ("behind", "host_behind", unfinished, fetch_hint),
+        ("not ended", "host_not_ended", unfinished, fetch_hint),
     ):
         names = [member.host.host for member in members if member.host.state == state]
         if names:
@@ -363,12 +363,12 @@ def _absence_warnings(record: RunRecord, members: Sequence[Member]) -> Iterator[
         f"{member.host.host} stopped early, after {counted(member.host.blocks, 'block')} "
         f"({member.host.stopped_because})"
         for member in members
-        if member.host.state == "left"
+        if member.host.state == "stopped early"
     ]
     if reasons:
         yield CampaignWarning(
-            "host_left",
-            f"{'; '.join(reasons)}; the mean over the hosts still contains these blocks",
+            "host_stopped_early",
+            f"{'; '.join(reasons)}; the mean over the hosts contains the blocks before the stop",
             resume_hint,
         )
 
@@ -387,25 +387,25 @@ def _host_warnings(record: RunRecord, members: Sequence[Member]) -> Iterator[Cam
         yield CampaignWarning(code, summary, warning.hint)
 
 
-def _host_state(run: RunRecord | None, blocks: Blocks) -> HostState:
+def _host_state(run: RunRecord | None, blocks: Blocks) -> DeliveryState:
     if run is None:
         return "absent"
     if not blocks:
         return "no block"
     if run.stopped_because is None:
-        return "behind"
-    return "left" if run.stopped_because in (INTERRUPTED, ENDED_BY_FAILURE) else "ended"
+        return "not ended"
+    return "stopped early" if run.stopped_because in (INTERRUPTED, ENDED_BY_FAILURE) else "ended"
 
 
-def _campaign_state(state: HostState, *, is_over: bool) -> CampaignState:
-    """Convert the state of a host's campaign.
+def _campaign_state(state: DeliveryState, *, is_over: bool) -> CampaignState:
+    """Return the state for the statistics.
 
-    After the coordinator's last session (``is_over``), a host without a block counts as left.
+    After the coordinator's last segment (``is_over``), a host without a block counts as lost.
     """
     if state == "ended":
         return "finished"
-    has_left = state == "left" or (is_over and state != "behind")
-    return "left" if has_left else "measuring"
+    is_lost = state == "stopped early" or (is_over and state != "not ended")
+    return "lost" if is_lost else "measuring"
 
 
 def _host_conditions(run: RunRecord, blocks: Blocks) -> Iterator[HostCondition]:

@@ -59,17 +59,17 @@ def describe_answers(
     hosts: Sequence[FleetHost],
     *,
     alpha: float,
-    one_host: str | None,
+    only_host: str | None,
     more_is_better: bool,
 ) -> FleetAnswers:
     """Return the answers over the hosts, each question at level alpha.
 
-    ``one_host`` is the name of the host if all campaigns ran on one host, else ``None``. If more is
-    better, the sentences invert the ratios of ``claims``.
+    ``only_host`` is the name of the host if all campaigns ran on one host. If more is better, the
+    sentences invert the ratios of ``claims``.
     """
-    writer = _AnswerWriter(hosts, alpha, one_host, more_is_better)
-    by_property = () if one_host is not None else tuple(_property_effects(claims.hosts, hosts))
-    subject = "these campaigns" if one_host is not None else "the asked hosts"
+    writer = _AnswerWriter(hosts, alpha, only_host, more_is_better)
+    by_property = () if only_host is not None else tuple(_property_effects(claims.hosts, hosts))
+    subject = "these campaigns" if only_host is not None else "the asked hosts"
     question = "What is the mean over the hosts that were not lost?"
     mean_of_remaining = claims.mean_of_remaining
     remaining = writer.mean_answer(mean_of_remaining, question) if mean_of_remaining else None
@@ -79,8 +79,8 @@ def describe_answers(
         no_difference=writer.test_answer(claims.e_value),
         differences=writer.differences_answer(claims.hosts),
         new_host=writer.prediction_answer(claims.new_host, *_NEW_HOST_TEXTS),
-        median=writer.prediction_answer(claims.median_of_hosts, *_MEDIAN_TEXTS),
-        normal=writer.prediction_answer(claims.new_host_if_normal, *_NORMAL_TEXTS),
+        median_of_hosts=writer.prediction_answer(claims.median_of_hosts, *_MEDIAN_TEXTS),
+        new_host_if_normal=writer.prediction_answer(claims.new_host_if_normal, *_NORMAL_TEXTS),
         variances=_variances(claims.variance),
         by_property=by_property,
         by_property_note=_by_property_note(by_property),
@@ -91,9 +91,9 @@ class _AnswerWriter:
     """Writer of the answers about the hosts of one fleet."""
 
     def __init__(
-        self, hosts: Sequence[FleetHost], alpha: float, one_host: str | None, more_is_better: bool
+        self, hosts: Sequence[FleetHost], alpha: float, only_host: str | None, more_is_better: bool
     ) -> None:
-        self.alpha, self.one_host, self.more_is_better = alpha, one_host, more_is_better
+        self.alpha, self.only_host, self.more_is_better = alpha, only_host, more_is_better
         self.names = tuple(host.host for host in hosts)
 
     def change_text(self, ratio: float | None) -> str:
@@ -121,8 +121,8 @@ class _AnswerWriter:
         answer = _unknown_sentence(reason)
         if reason is None:
             host_names = names_of(hosts)
-            if self.one_host is not None:
-                host_names = f"{counted(len(hosts), 'campaign')} on {self.one_host}"
+            if self.only_host is not None:
+                host_names = f"{counted(len(hosts), 'campaign')} on {self.only_host}"
             interval = f"{self.coverage_text} interval {self.ends_text(ratio_ci)}"
             answer = (
                 f"{self.change_text(ratio)} ({interval}): the mean of {host_names}, and of no "
@@ -139,7 +139,7 @@ class _AnswerWriter:
         )
 
     def test_answer(self, e_value: float) -> FleetTest:
-        location = "on any asked host" if self.one_host is None else "in any campaign"
+        location = "on any asked host" if self.only_host is None else "in any campaign"
         rejected = e_value * self.alpha >= 1.0
         e_text, threshold = significant(e_value), f"{1.0 / self.alpha:.4g}"
         answer = f"None is certain (e-value {e_text}; {threshold} would be needed)."
@@ -215,19 +215,19 @@ def _variances(variance: statistics.HostVariance) -> FleetVariances:
     question = "How far do hosts differ?"
     if variance.unknown_because is not None:
         return _unknown_answer(FleetVariances, question, variance.unknown_because)
-    between, within = variance.components
-    between_text, within_text = (
+    between_hosts, between_blocks = variance.components
+    hosts_text, blocks_text = (
         f"{significant(100.0 * math.expm1(math.sqrt(max(0.0, component.variance))), 2)} %"
-        for component in (between, within)
+        for component in (between_hosts, between_blocks)
     )
     return FleetVariances(
         question=question,
         answer=(
-            f"By ±{between_text} (standard deviation); blocks of one host differ by ±{within_text}."
+            f"By ±{hosts_text} (standard deviation); blocks of one host differ by ±{blocks_text}."
         ),
-        between=max(0.0, between.variance),
-        between_ci=between.variance_ci,
-        within=within.variance,
+        between_hosts=max(0.0, between_hosts.variance),
+        between_hosts_ci=between_hosts.variance_ci,
+        between_blocks=between_blocks.variance,
     )
 
 

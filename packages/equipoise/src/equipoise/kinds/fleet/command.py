@@ -44,7 +44,6 @@ from equipoise.shared.safe_text import visible
 FREE_TERMINAL_LINES = 4
 """Number of lines of the terminal that the table leaves free."""
 PROBLEM_STATES: frozenset[HostState] = frozenset({"no answer", "failed", "missing"})
-"""States in which a host has a problem."""
 STATE_STYLES: dict[HostState, str] = {
     "failed": "red",
     "missing": "red",

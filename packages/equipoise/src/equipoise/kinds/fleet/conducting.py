@@ -1,8 +1,8 @@
 """Begin or resume the campaign of a fleet, and follow it to its end.
 
 The coordinator is the process that starts and follows the hosts. Its run has the terms of the fleet
-and no trial. Each segment of this run is a session of the coordinator; between two sessions, the
-hosts continue to measure. A host begins or resumes its run when it gets an order.
+and no trial. Between two segments of this run, the hosts continue to measure. An order is a message
+to a host; the host then begins or resumes its run.
 
 The identity of a host's run is a digest of the fleet's identity and the host's position. So a
 repeated order never begins a second run.
@@ -50,7 +50,7 @@ INTRODUCTIONS_TIMEOUT_S = 30.0
 HOST_LEFT_OUT = "host_left_out"
 """Code of the warning about a host or worker that does not take part."""
 HOST_IS_MISSING = "a host is missing"
-"""Stop reason of a session in which a host did not answer for too long."""
+"""Stop reason of a segment in which a host did not answer for too long."""
 _SEED_BYTES = 8
 
 
@@ -58,11 +58,9 @@ class FleetOptions(Struct, frozen=True):
     """Options of a fleet's campaign."""
 
     cluster: str
-    """The cluster, as the user typed it."""
     campaign_for_each_worker: bool = False
     """Whether each worker of a host has its own campaign, as for ``local:N``."""
     builds: tuple[Build, ...] = ()
-    """Levels of a study that every host builds itself."""
     build_folders: tuple[str, ...] = ()
     """Folders in which this machine built the levels of ``builds``."""
     ship: bool = False
@@ -170,14 +168,14 @@ async def resume(
     assert isinstance(plan.terms, FleetPlan), "only a coordinator's run is resumed here"
     async with _roster_of(transport_context, options.cluster) as roster:
         with run_lock(run_id, ledger):
-            session = ledger.begin_segment(run_id, _environment(), time.time())
+            segment = ledger.begin_segment(run_id, _environment(), time.time())
             new_limits = None if limits == CampaignLimits() else limits
             identity = ledger.identity_of(run_id)
-            campaigns = _host_campaigns(plan, identity, session, options, new_limits)
+            campaigns = _host_campaigns(plan, identity, segment, options, new_limits)
             coordinator = Coordinator(
                 run_id, campaigns, roster, ledger, listener, options.host_timeout_s
             )
-            return await _follow(coordinator, session)
+            return await _follow(coordinator, segment)
 
 
 @asynccontextmanager
@@ -264,7 +262,7 @@ def _left_out_warnings(comparison: HostComparison, roster: Roster) -> Iterator[C
 def _host_campaigns(
     plan: Plan,
     identity: str,
-    session: int,
+    segment: int,
     options: FleetOptions,
     limits: CampaignLimits | None = None,
 ) -> list[HostCampaign]:
@@ -277,7 +275,7 @@ def _host_campaigns(
             Order(
                 fleet_identity=identity,
                 host_index=position,
-                segment=session,
+                segment=segment,
                 plan=portable_plan(member_plan(plan, identity, position), terms.build_folders),
                 run_identity=member_identity(identity, position),
                 shipped=terms.shipped if position in terms.shipped_to else (),
@@ -288,7 +286,7 @@ def _host_campaigns(
             ),
             host,
             HostProgress(name),
-            may_have_ended=session > FIRST_SEGMENT,
+            may_have_ended=segment > FIRST_SEGMENT,
         )
         for position, (host, name) in enumerate(zip(terms.hosts, names, strict=True))
     ]
@@ -318,8 +316,8 @@ def host_seed(seed: int, host: HostReference, position: int) -> int:
     return int.from_bytes(digest, "big") & MAX_SEED
 
 
-async def _follow(coordinator: Coordinator, session: int) -> FleetProgress:
-    """Follow the hosts, and record why the session ended."""
+async def _follow(coordinator: Coordinator, segment: int) -> FleetProgress:
+    """Follow the hosts, and record why the segment ended."""
     coordinator.listener.fleet_started(coordinator.progress())
     reason = INTERRUPTED
     try:
@@ -331,7 +329,7 @@ async def _follow(coordinator: Coordinator, session: int) -> FleetProgress:
         raise Interrupted(coordinator.run_id) from None
     finally:
         coordinator.listener.fleet_ended()
-        coordinator.ledger.end_segment(coordinator.run_id, session, time.time(), reason)
+        coordinator.ledger.end_segment(coordinator.run_id, segment, time.time(), reason)
 
 
 def _stop_reason(progress: FleetProgress) -> str:

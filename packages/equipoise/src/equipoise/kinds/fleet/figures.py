@@ -38,7 +38,6 @@ HOW_TO_READ = (
     "with its chance. Within the grey strip the difference is too small to matter."
 )
 MAX_DRAWN_HOSTS = 60
-"""Maximum number of hosts in the chart."""
 _HOST, _DIFFERENT_HOST, _MEAN, _NEW_HOST = (
     "host",
     "differs from the others",
@@ -97,8 +96,10 @@ def hosts_chart(comparison: FleetComparison) -> alt.LayerChart | None:
     return frame(
         [
             *axis.reference_marks(comparison.min_effect, x),
-            layer(marks, rule(3), x=x, x2="high:Q", y=y, color=color, tooltip=tooltip),
-            layer(points, point(70), x="ratio:Q", y=y, color=color, shape=shape, tooltip=tooltip),
+            layer(marks, rule(width=3), x=x, x2="high:Q", y=y, color=color, tooltip=tooltip),
+            layer(
+                points, point(size=70), x="ratio:Q", y=y, color=color, shape=shape, tooltip=tooltip
+            ),
         ],
         title=f"{comparison.candidate} against {comparison.baseline} on each host",
         notes=list(_notes(comparison, len(hosts_with_ratio), len(drawn_hosts))),

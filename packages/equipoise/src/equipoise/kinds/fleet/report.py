@@ -1,6 +1,7 @@
 """The report of a fleet: the mean over the asked hosts, each host, and the answers over hosts.
 
-In the heading ``host:name`` of a table, ``name`` is the kind of the column.
+In the heading ``host:name`` of a table, ``name`` is the kind of the column. The constants SCREEN,
+TEXT, PAGE and WRITTEN select the forms of a document in which a part appears.
 """
 
 from __future__ import annotations
@@ -70,8 +71,8 @@ _MAX_MEDIAN_COLUMNS = 6
 """Maximum number of columns of the table of medians, without the first column."""
 _STATE_SENTENCES = {
     "ended": "ended by its own rules",
-    "left": "stopped early",
-    "behind": "still measuring, or the connection broke",
+    "stopped early": "stopped early",
+    "not ended": "still measuring, or the connection broke",
     "no block": "no complete block",
     "absent": "nothing has arrived from it",
 }
@@ -92,7 +93,7 @@ class FleetReport(ReportKind):
     def machine(self, document: FleetDocument) -> str | None:
         """Return how many hosts have blocks; ``None`` if all campaigns ran on one host."""
         fleet = document.fleet
-        if fleet.one_host:
+        if fleet.is_one_host:
             return None
         return f"{sum(host.blocks > 0 for host in fleet.hosts)} of {len(fleet.hosts)} asked hosts"
 
@@ -205,7 +206,7 @@ def _claim_over_hosts(claim: Claim, comparison: FleetComparison, fleet: FleetRes
     """Return the claim of a comparison, with the hosts to which the mean applies."""
     answers = comparison.fleet
     assert answers is not None, "a comparison of a fleet has its answers"
-    subject = "these campaigns" if fleet.one_host else "the asked hosts"
+    subject = "these campaigns" if fleet.is_one_host else "the asked hosts"
     # The mean over the hosts that were not lost may still be known.
     mean_answers = (
         answers.mean,
@@ -275,9 +276,9 @@ def _host_facts(host: FleetHost) -> Mapping[str, Cell]:
 
 def _state_sentence(host: FleetHost) -> str:
     state = _STATE_SENTENCES[host.state]
-    if host.stopped_because is not None:
-        return f"{state}: {host.stopped_because}" if host.state == "left" else host.stopped_because
-    return state
+    if host.stopped_because is None:
+        return state
+    return f"{f'{state}: ' if host.state == 'stopped early' else ''}{host.stopped_because}"
 
 
 def _states_table(fleet: FleetResult) -> Table:
@@ -451,13 +452,8 @@ def _contradictions(fleet: FleetResult, comparisons: Sequence[FleetComparison]) 
         estimates: list[HostEffect | HostDifference | FleetInterval] = [*comparison.hosts]
         if comparison.fleet is not None:
             answers = comparison.fleet
-            estimates += (
-                *answers.differences.hosts,
-                answers.mean,
-                answers.new_host,
-                answers.median,
-            )
-            estimates.append(answers.normal)
+            estimates += (*answers.differences.hosts, answers.mean, answers.new_host)
+            estimates += (answers.median_of_hosts, answers.new_host_if_normal)
         for estimate in estimates:
             is_ratio = estimate.ratio is None or 0.0 <= estimate.ratio < math.inf
             if not (is_ratio and is_interval_of_ratios(estimate.ratio_ci)):

@@ -43,9 +43,9 @@ from equipoise.stats.verdict import (
     verdict_by_intervals,
 )
 
-CampaignState = Literal["measuring", "finished", "left"]
-"""State of a host's campaign. ``finished``: the campaign ended by its own rules. ``left``: the host
-is lost; it stopped too early or never began."""
+CampaignState = Literal["measuring", "finished", "lost"]
+"""State of a host's campaign. ``finished``: the campaign ended by its own rules. ``lost``: the
+campaign stopped too early, or never began."""
 
 SHARE_OF_HOSTS = 0.1
 """Share of alpha for the mean of the hosts' own sequences, if there are rounds."""
@@ -55,7 +55,7 @@ _MAX_WEIGHT_ERROR = 1e-9
 """Maximum difference between the sum of the weights and 1."""
 _INFINITE_BOUNDS = (-math.inf, math.inf)
 _MIN_ORDER_EFFECT_BLOCKS = 6
-"""Minimum number of blocks for an estimate of the order effect: the effect of the trials' order."""
+"""Minimum number of blocks for an estimate of the order effect."""
 _ORDER_EFFECT_GROWTH = 1.25
 """The order effect is estimated again when the number of blocks has grown by this factor."""
 
@@ -71,8 +71,8 @@ class HostBlocks(Struct, frozen=True):
     """Weight in the mean over the asked hosts, declared before the first trial."""
     state: CampaignState = "measuring"
     known_at_end: tuple[int, ...] | None = None
-    """If blocks of other hosts ended this campaign: the number of blocks of each asked host that
-    were known then. ``None`` if the campaign did not end, or ended for reasons of its own."""
+    """Number of blocks of each asked host that were known when other hosts ended this campaign.
+    ``None`` if the campaign did not end, or ended for reasons of its own."""
 
 
 class LogInterval(Struct, frozen=True):
@@ -131,8 +131,7 @@ class FleetMean(Struct, frozen=True):
     by_hosts: Bounds
     """Weighted mean of the hosts' confidence sequences, at alpha/10; without rounds at alpha."""
     by_rounds: Bounds | None
-    """Confidence sequence from the rounds of exactly these hosts. ``None`` without a round, or if
-    hosts could join after the first trial."""
+    """Confidence sequence from the rounds of exactly these hosts; ``None`` without a round."""
     equivalence: Bounds
     """Interval that decides on ``equivalent``. The chance of an error is alpha for each bound."""
     verdict: Verdict
@@ -170,11 +169,9 @@ class FleetClaims(Struct, frozen=True):
     e_value: float
     """Evidence against "the ratio is 1 on each asked host": the mean of the hosts' e-values."""
     mean: FleetMean
-    """Mean over all asked hosts."""
     mean_of_remaining: FleetMean | None
     """Mean over the hosts that were not lost; ``None`` if no host was lost."""
     hosts: tuple[HostClaims, ...]
-    """Claims about each host, in the order of the plan."""
     new_host: Prediction
     """The ratio on a new host, if the asked hosts and the new host are exchangeable."""
     median_of_hosts: Prediction
@@ -218,9 +215,7 @@ class _FleetAnalysis:
         self.margin, self.alpha = margin, alpha
         self.weights = np.array([host.weight for host in hosts])
         self.rounds = Rounds(hosts)
-        # The first value of an estimate is the typical log ratio.
-        estimates = [host.blocks.engine.centre() for host in hosts]
-        self.ln_ratios = [None if estimate is None else estimate[0] for estimate in estimates]
+        self.ln_ratios = [_huber_centre(host.blocks.engine) for host in hosts]
         # With several hosts, `mean_over_others` uses the other half of alpha.
         self.sequence_level = alpha if len(hosts) == 1 else alpha / 2.0
         self.sequences = self.host_sequences(self.sequence_level)
@@ -231,7 +226,7 @@ class _FleetAnalysis:
 
     def claims(self, seed: int) -> FleetClaims:
         all_hosts = tuple(range(len(self.hosts)))
-        remaining_hosts = tuple(index for index in all_hosts if self.hosts[index].state != "left")
+        remaining_hosts = tuple(index for index in all_hosts if self.hosts[index].state != "lost")
         has_lost_hosts = 0 < len(remaining_hosts) < len(all_hosts)
         return FleetClaims(
             e_value=self.e_value(),
@@ -385,7 +380,7 @@ class _FleetAnalysis:
         """Return whether the means and the slow runs of all hosts allow ``equivalent``.
 
         The weighted mean has to be within the margin, or the slow runs have to be balanced. The
-        slow runs of all hosts are judged together, after division by the host's median cost.
+        costs of each host are divided by their median, and then all slow runs are judged together.
         """
         blocks = [self.hosts[index].blocks for index in indices]
         weighted_costs = [
@@ -424,7 +419,7 @@ class _FleetAnalysis:
                 return False
         return True
 
-    # -- all hosts at once, and hosts that were not asked
+    # -- all hosts at once, and hosts that were not measured
 
     def e_value(self) -> float:
         ln_e_values = np.array([host.blocks.engine.ln_e_value() for host in self.hosts])
@@ -446,7 +441,7 @@ class _FleetAnalysis:
             return reason
         if self.planned_count is None:
             return "the number of hosts was not fixed before the first trial"
-        lost_hosts = [host.name for host in self.hosts if host.state == "left"]
+        lost_hosts = [host.name for host in self.hosts if host.state == "lost"]
         if lost_hosts:
             names = ", ".join(lost_hosts)
             return f"the fleet lost {names}, and the other hosts may differ from lost hosts"
@@ -497,10 +492,11 @@ class _FleetAnalysis:
 
     def early_ln_ratio(self, blocks: PairedBlocks, count: int) -> float:
         """Return the typical log ratio of a host's first blocks; NaN if all blocks are ties."""
-        estimate = BettingSequence(
+        early_blocks = BettingSequence(
             blocks.differences[:count], blocks.orders[:count], blocks.tolerances[:count]
-        ).centre()
-        return math.nan if estimate is None else estimate[0]
+        )
+        ln_ratio = _huber_centre(early_blocks)
+        return math.nan if ln_ratio is None else ln_ratio
 
     def variance(self, seed: int) -> HostVariance:
         reason = self.no_comparison_reason()
@@ -526,10 +522,16 @@ def share_of_roster(number: int) -> float:
     return remaining_share / (number * (number - 1))
 
 
+def _huber_centre(engine: BettingSequence) -> float | None:
+    """Return the typical log ratio of a sequence of blocks; ``None`` if all blocks are ties."""
+    ln_ratio, _, _ = engine.centre() or (None, 0.0, 0.0)
+    return ln_ratio
+
+
 def _untied_differences(blocks: PairedBlocks) -> FloatArray:
     """Return the block differences without the order effect and without ties."""
-    differences, estimate = blocks.differences, blocks.engine.centre()
-    order_effect = 0.0 if estimate is None else estimate[1]
+    differences = blocks.differences
+    _, order_effect, _ = blocks.engine.centre() or (0.0, 0.0, 0.0)
     has_difference = ~np.isnan(differences)
     corrected: FloatArray = (differences - blocks.orders * order_effect)[has_difference]
     return corrected
@@ -591,7 +593,6 @@ class Roster(Struct, frozen=True):
     starts: tuple[int, ...]
     """For each host of the roster, the number of blocks before the first round."""
     round_count: int
-    """Number of complete rounds."""
 
 
 def rosters_of(hosts: Sequence[HostBlocks]) -> tuple[Roster, ...]:
@@ -642,7 +643,7 @@ class Rounds:
         ]
         weights = np.array([self._hosts[index].weight for index, _ in slices])
         weights /= weights.sum()
-        # The proof of the bets turns all coins of a round together, so one host's coin is enough.
+        # A bet needs one order for each round: the order on the host with the largest weight.
         heaviest, block_slice = slices[int(np.argmax(weights))]
         orders = self._hosts[heaviest].blocks.orders[block_slice]
         # Both arrays have the shape (hosts, rounds).

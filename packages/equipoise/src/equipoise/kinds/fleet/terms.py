@@ -41,7 +41,7 @@ class FleetPlan(Struct, Terms, frozen=True, tag_field=TAG, tag="fleet"):
     cluster: str
     """The cluster, as the user typed it."""
     shipped: tuple[File, ...] = ()
-    """Programs and inputs whose content was sent to some hosts."""
+    """Programs and inputs that were sent to some hosts."""
     shipped_to: tuple[int, ...] = ()
     """Positions in ``hosts``, from 0, of the hosts that got ``shipped``."""
     builds: tuple[Build, ...] = ()
@@ -91,18 +91,16 @@ HOST_FACTS = (
 )
 """Facts of a host's environment in the document and in exported trials."""
 INTEGER_FACTS = frozenset({"cpus", "memory_bytes"})
-"""Facts of a host that are integers."""
-HostState = Literal["ended", "left", "behind", "no block", "absent"]
-"""``ended``: the campaign ended by its own rules. ``left``: it was interrupted, or a condition
-failed. ``behind``: more blocks may arrive. ``no block``: no block is complete. ``absent``: nothing
-has arrived from the host."""
+DeliveryState = Literal["ended", "stopped early", "not ended", "no block", "absent"]
+"""State of a host's campaign. ``ended``: by its own rules. ``stopped early``: by an interrupt or a
+failed condition. ``not ended``: more blocks may arrive. ``no block``: no block is complete.
+``absent``: nothing has arrived from the host."""
 
 
 class HostEffect(Struct, frozen=True):
     """One comparison on one of the asked hosts."""
 
     host: str
-    """Name of the host."""
     ratio: float | None
     ratio_ci: Interval
     """Confidence sequence; the sequences of all hosts hold together."""
@@ -112,7 +110,6 @@ class HostEffect(Struct, frozen=True):
     significance_level: float
     """1 minus the coverage of ``ratio_ci``."""
     weight: float
-    """Weight in the mean over the asked hosts."""
     place: int
     """Position among the asked hosts, from 0; two hosts may have the same name."""
 
@@ -121,7 +118,6 @@ class FleetAnswer(Struct, frozen=True, kw_only=True):
     """One question about a fleet, and its answer."""
 
     question: str
-    """The question, in plain words."""
     answer: str
     """The answer, or the reason why nothing can be claimed."""
     unknown_because: str | None = None
@@ -173,10 +169,10 @@ class FleetDifferences(FleetAnswer, frozen=True, kw_only=True):
 class FleetVariances(FleetAnswer, frozen=True, kw_only=True):
     """The variance of the log ratio between hosts, and between the blocks of a host."""
 
-    between: float | None = None
+    between_hosts: float | None = None
     """Variance between hosts; at least 0."""
-    between_ci: Interval = (None, None)
-    within: float | None = None
+    between_hosts_ci: Interval = (None, None)
+    between_blocks: float | None = None
     """Variance between the blocks of one host."""
 
 
@@ -193,7 +189,7 @@ class PropertyEffect(Struct, frozen=True):
     """A property by which the hosts differ, with the ratio for each value; not a claim."""
 
     name: str
-    """Key of the environment: ``kernel``, ``cpu_model``, ``virtualization`` …"""
+    """Key of the environment: ``kernel``, ``cpu_model``, ``hypervisor`` …"""
     values: tuple[PropertyValue, ...]
     spread: float | None
     """Largest of the ratios in ``values`` over the smallest; at least 1."""
@@ -209,16 +205,15 @@ class FleetAnswers(Struct, frozen=True):
     mean_of_remaining: FleetInterval | None
     """Mean over the hosts that were not lost; null if no host was lost."""
     new_host: FleetInterval
-    """Prediction for a new host, if the asked hosts and the new host are exchangeable."""
-    median: FleetInterval
+    """Prediction for a new host, if the asked hosts and the new host are exchangeable (alike)."""
+    median_of_hosts: FleetInterval
     """Median of the population from which the asked hosts were drawn."""
-    normal: FleetInterval
+    new_host_if_normal: FleetInterval
     """Prediction for a new host, if the ratios of hosts are log-normal."""
     differences: FleetDifferences
     """Answer to the question which hosts differ from the other hosts."""
     variances: FleetVariances
     by_property: tuple[PropertyEffect, ...] = ()
-    """Properties by which the hosts differ."""
     by_property_note: str = ""
     """How strong the evidence of ``by_property`` is, as a sentence; empty without properties."""
 
@@ -231,8 +226,8 @@ class FleetAnswers(Struct, frozen=True):
             self.no_difference,
             self.differences,
             self.new_host,
-            self.median,
-            self.normal,
+            self.median_of_hosts,
+            self.new_host_if_normal,
             self.variances,
         )
 
@@ -253,12 +248,11 @@ class FleetHost(Struct, frozen=True):
     """One asked host, and the state of its campaign."""
 
     host: str
-    """Name of the host."""
     identity: str
     """Text that identifies the host."""
     place: int
     """Position among the asked hosts, from 0."""
-    state: HostState
+    state: DeliveryState
     run: str | None
     """Run id of the host's campaign in this ledger; null if nothing has arrived from the host."""
     blocks: int
@@ -275,11 +269,8 @@ class FleetResult(Struct, frozen=True):
     """The hosts of a fleet, with their states."""
 
     cluster: str
-    """The cluster, as the user typed it."""
-    one_host: bool
-    """Whether all campaigns ran on one host, so that nothing is claimed between hosts."""
+    is_one_host: bool
     hosts: tuple[FleetHost, ...]
-    """Asked hosts in the order of the plan."""
     metric: str
     summary: str
 
@@ -290,7 +281,6 @@ class FleetComparison(Comparison, frozen=True, kw_only=True):
     hosts: tuple[HostEffect, ...] = ()
     """The asked hosts with a block, in the order of the plan."""
     fleet: FleetAnswers | None = None
-    """Answers over the hosts."""
 
     def additional_values(self) -> dict[str, Any]:
         """Return the hosts and the answers with ratios of values, not of costs."""
@@ -309,8 +299,8 @@ def _answers_with_value_ratios(answers: FleetAnswers) -> FleetAnswers:
         mean_of_remaining=answers.mean_of_remaining
         and with_inverse_ratio(answers.mean_of_remaining),
         new_host=with_inverse_ratio(answers.new_host),
-        median=with_inverse_ratio(answers.median),
-        normal=with_inverse_ratio(answers.normal),
+        median_of_hosts=with_inverse_ratio(answers.median_of_hosts),
+        new_host_if_normal=with_inverse_ratio(answers.new_host_if_normal),
         differences=replace(differences, hosts=tuple(map(with_inverse_ratio, differences.hosts))),
         by_property=tuple(map(_property_with_value_ratios, answers.by_property)),
     )

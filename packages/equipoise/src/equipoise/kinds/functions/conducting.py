@@ -1,8 +1,10 @@
 """Compare Python functions: trial runs, the plan, the campaign and its record.
 
+A batch is a number of calls that are timed together; a round has a batch of each function.
+
 A fresh process gets copies of the data that functions use. A copy may have a different memory
-layout: for instance, a column of a wide array becomes contiguous. Then the copies are faster or
-slower than the originals. So Equipoise also times functions with data in the caller's process. It
+layout: for instance, a column of a wide array becomes contiguous. Then functions are faster or
+slower with the copies. So Equipoise also times functions with data in the caller's process. It
 refuses the comparison if the ratios differ.
 """
 
@@ -57,7 +59,6 @@ _DEFAULT_LIMITS = {
     "warmup": _DEFAULT_MEASURE.warmup,
     "patient": False,
 }
-"""Default limits of `equipoise.compare`."""
 
 
 def compare_functions(
@@ -150,10 +151,11 @@ def functions_plan(
     limits contradict each other.
     """
     limits = request.limits
-    fresh_calls = any(result.changes_data for result in results) and any(
-        benchmark.can_renew for benchmark in benchmarks
+    # A function that changes its data gets fresh data before each call, if the data can be made.
+    fresh_data = any(result.changes_data for result in results) and any(
+        benchmark.can_make_fresh_data for benchmark in benchmarks
     )
-    calls, rounds = calls_and_rounds(results, fresh_calls=fresh_calls)
+    batch_calls, rounds = calls_and_rounds(results, fresh_data=fresh_data)
     seed = limits.seed_or_random()
     return Plan(
         study=STUDY,
@@ -169,13 +171,13 @@ def functions_plan(
         seed=seed,
         ranking=request.ranking is not False,
         terms=FunctionsPlan(
-            calls=tuple(calls),
+            batch_calls=tuple(batch_calls),
             rounds=rounds,
-            fresh_calls=fresh_calls,
+            fresh_data=fresh_data,
             setup=setup,
             digests=tuple(benchmark.digest for benchmark in benchmarks),
-            python=f"{platform.python_implementation()} {platform.python_version()}",
-            again=_python_line(benchmarks, setup, request, seed),
+            python_version=f"{platform.python_implementation()} {platform.python_version()}",
+            python_line=_python_line(benchmarks, setup, request, seed),
         ),
     )
 
@@ -206,17 +208,15 @@ def _is_name(text: str) -> bool:
 
 
 _COPIES_PHASE = "copies"
-"""Phase of the processes that time the copies."""
 MIN_DATA_BYTES = 16_384
 """Minimum size of pickled functions that contain data; code alone is smaller."""
 MAX_ROUND_S = 0.5
 """Largest seconds of a round (one call of each function) for which the copies are checked."""
 _MAX_LOCAL_S = 0.5
-"""Seconds after which the caller's process times no further round."""
+"""Seconds after which the caller's process times no other round."""
 _MIN_ROUNDS, _MAX_ROUNDS = 3, 15
 """Smallest and largest number of rounds that the caller's process times."""
 COPY_PROCESSES = 5
-"""Number of fresh processes that time the copies."""
 MAX_RATIO_FACTOR = 1.1
 """Largest factor between two ratios that count as equal."""
 
@@ -226,7 +226,6 @@ class Original(Struct, frozen=True):
 
     function: Callable[..., object] | None = None
     variables: Mapping[str, object] = {}
-    """Values of names that the code may use."""
 
 
 def refuse_copies_that_differ(
@@ -237,15 +236,15 @@ def refuse_copies_that_differ(
 ) -> None:
     """Raise `UnusableInput` if copies of the functions have other ratios than the originals.
 
-    A setup would make the data in each process, so the functions must not have a setup. There is
+    The functions must not have a setup, because a setup makes new data instead of copies. There is
     no check if a call in this process could change the caller's data, or takes long.
     """
     if not _can_check(benchmarks, results):
         return
-    calls, rounds = calls_and_rounds(results, fresh_calls=False)
-    ratios_before = _local_ratios(benchmarks, originals, calls)
-    ratios_of_copies = _ratios_of_copies(benchmarks, calls, rounds, timeout_s)
-    ratios_after = _local_ratios(benchmarks, originals, calls)
+    batch_calls, rounds = calls_and_rounds(results, fresh_data=False)
+    ratios_before = _local_ratios(benchmarks, originals, batch_calls)
+    ratios_of_copies = _ratios_of_copies(benchmarks, batch_calls, rounds, timeout_s)
+    ratios_after = _local_ratios(benchmarks, originals, batch_calls)
     if ratios_before is None or ratios_after is None or ratios_of_copies is None:
         return
     for index in range(1, len(benchmarks)):
@@ -284,9 +283,9 @@ def _can_check(benchmarks: Sequence[Benchmark], results: Sequence[TrialRunResult
 
 
 def _local_ratios(
-    benchmarks: Sequence[Benchmark], originals: Sequence[Original], calls: Sequence[int]
+    benchmarks: Sequence[Benchmark], originals: Sequence[Original], batch_calls: Sequence[int]
 ) -> list[float] | None:
-    """Return the median ratio of each function to the first function, or ``None`` if one fails."""
+    """Return the median ratio of each function to the first; ``None`` if a function fails."""
     try:
         with _frozen_heap_and_hidden_output():
             loops = [_started_loop(*pair) for pair in zip(benchmarks, originals, strict=True)]
@@ -295,8 +294,8 @@ def _local_ratios(
             for round_index in range(_MAX_ROUNDS + 1):
                 order = range(len(benchmarks))
                 for index in order if round_index % 2 else reversed(order):
-                    batch_ns = loops[index].send(itertools.repeat(None, calls[index]))
-                    times_by_function[index].append(batch_ns / calls[index])
+                    batch_ns = loops[index].send(itertools.repeat(None, batch_calls[index]))
+                    times_by_function[index].append(batch_ns / batch_calls[index])
                 if round_index >= _MIN_ROUNDS and time.perf_counter() - started_s > _MAX_LOCAL_S:
                     break
     # A function that fails in this process may run in fresh processes.
@@ -306,9 +305,9 @@ def _local_ratios(
 
 
 def _ratios_of_copies(
-    benchmarks: Sequence[Benchmark], calls: Sequence[int], rounds: int, timeout_s: float
+    benchmarks: Sequence[Benchmark], batch_calls: Sequence[int], rounds: int, timeout_s: float
 ) -> list[list[float]] | None:
-    """Return the ratios to the first function in each fresh process, or ``None`` if one fails."""
+    """Return each process's ratios to the first function, or ``None`` if a function fails."""
     indexes = [*range(len(benchmarks))]
     environment = base_environment(own_environment())
     keys = [(_COPIES_PHASE, number) for number in range(min(COPY_PROCESSES, MAX_WAITING_PROCESSES))]
@@ -319,17 +318,19 @@ def _ratios_of_copies(
         for number, key in enumerate(keys):
             order = indexes if number % 2 else indexes[::-1]
             instructions = {
-                "definitions": order,
-                "rounds": [order if index % 2 else order[::-1] for index in range(rounds + 1)],
-                "calls": list(calls),
-                "fresh_calls": False,
+                "definition_order": order,
+                "round_orders": [
+                    order if index % 2 else order[::-1] for index in range(rounds + 1)
+                ],
+                "calls": list(batch_calls),
+                "fresh_data": False,
             }
             batches = (pool.run(key, instructions).content or {}).get("batches")
             # If a function fails now, it fails in the campaign too, and the campaign reports it.
             if batches is None:
                 return None
             call_ns = [
-                steady_ns(batch) / count for batch, count in zip(batches, calls, strict=True)
+                steady_ns(batch) / count for batch, count in zip(batches, batch_calls, strict=True)
             ]
             ratios.append([ns / max(call_ns[0], 1e-9) for ns in call_ns])
     return ratios

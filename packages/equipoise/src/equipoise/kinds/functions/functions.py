@@ -26,7 +26,7 @@ CODE_FILE = "<code>"
 _FUNCTION_NAME = "_equipoise_function"
 _SETUP_NAME = "_equipoise_setup"
 _ARGUMENT_NAME = "_equipoise_argument"
-"""Names in the timing loop, which differ from all names in the user's code."""
+"""Names in the timing loop. No name in the user's code is equal to them."""
 _LOOP_SOURCE = """
 def _equipoise_loop(_equipoise_clock, _equipoise_function, _equipoise_setup):
     _equipoise_calls = yield
@@ -44,6 +44,7 @@ _READ_INSTRUCTIONS = frozenset({"LOAD_NAME", "LOAD_GLOBAL", "LOAD_FROM_DICT_OR_G
 _MODULE_NAME_KEYS = ("__module__", "__name__")
 """Keys of a pickled function whose values are the name of the function's own module."""
 _COMPILE_FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+"""Flag with which code may contain ``await`` outside a function."""
 
 
 class Benchmark(Struct, frozen=True):
@@ -68,8 +69,8 @@ class Benchmark(Struct, frozen=True):
     """Marshalled code object of the setup; ``None`` for a function."""
     variables: bytes | None = None
     """Pickled values of the names that the code uses but does not define."""
-    can_renew: bool = False
-    """Whether the data of a call can be made again, by the setup or from ``variables``."""
+    can_make_fresh_data: bool = False
+    """Whether a call can get fresh data, by the setup or from ``variables``."""
 
     @property
     def digest(self) -> str:
@@ -150,7 +151,7 @@ def _function_benchmark(
         modules=_sorted_modules(modules, is_async),
         function=pickled,
         setup_function=setup,
-        can_renew=setup is not None,
+        can_make_fresh_data=setup is not None,
     )
 
 
@@ -191,7 +192,7 @@ def _code_benchmark(
         code=marshal.dumps(code),
         setup_code=marshal.dumps(setup_code),
         variables=pickled,
-        can_renew=bool(setup.body or pickled),
+        can_make_fresh_data=bool(setup.body or pickled),
     )
 
 

@@ -115,7 +115,6 @@ class ProcessPool(Struct):
     request_file: Path
     """File with the functions, which each process reads first."""
     program: Path
-    """Compiled program of the worker."""
     working_folder: str
     environment_of: Callable[[ProcessKey], dict[str, str]]
     keys_from: Callable[[ProcessKey], Sequence[ProcessKey]]

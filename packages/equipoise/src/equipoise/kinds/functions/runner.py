@@ -46,7 +46,7 @@ SHARED_PROCESS = "one process runs every function"
 _PROCESS_FIELDS = frozenset(Accounting.__struct_fields__) - {"wall_s", "counters", "unknown"}
 """Fields of `Accounting` about a whole process, which are unknown for one function."""
 WARMUP_BATCHES = 1
-"""Number of first batches that are not analysed: their calls import modules and fill caches."""
+"""Number of batches that are not analysed: their calls import modules and fill caches."""
 
 
 def steady_ns(batches: Sequence[int]) -> float:
@@ -140,8 +140,9 @@ class FunctionRunner(Struct):
             yield TrialReport(trial, report.left_behind if position == 0 else 0, None)
 
     def _samples(self, condition: int, batches: Sequence[int]) -> tuple[Sample, ...]:
-        # The nanoseconds of a batch / divisor = the seconds of a call.
-        divisor = 1e9 * functions_of(self.plan).calls[condition]
+        # The nanoseconds of a batch / divisor = the seconds of a call. The sample without a number
+        # is the value of the trial.
+        divisor = 1e9 * functions_of(self.plan).batch_calls[condition]
         times_ns: list[tuple[int | None, float]] = [*enumerate(batches), (None, steady_ns(batches))]
         return tuple(
             Sample(CALL_METRIC, batch_ns / divisor, number, "s", resolution=1.0 / divisor)
@@ -160,10 +161,10 @@ def instructions_of_block(plan: Plan, draw: Draw) -> dict[str, Any]:
 
     rounds = WARMUP_BATCHES + functions_of(plan).rounds
     return {
-        "definitions": drawn_order("definitions"),
-        "rounds": [drawn_order(f"round {number}") for number in range(rounds)],
-        "calls": list(functions_of(plan).calls),
-        "fresh_calls": functions_of(plan).fresh_calls,
+        "definition_order": drawn_order("definitions"),
+        "round_orders": [drawn_order(f"round {number}") for number in range(rounds)],
+        "calls": list(functions_of(plan).batch_calls),
+        "fresh_data": functions_of(plan).fresh_data,
     }
 
 

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from equipoise.model.record import RunRecord
 
 STUDY = "functions"
-"""The study of every campaign of functions."""
 
 
 class FunctionsPlan(Struct, Terms, frozen=True, tag_field=TAG, tag="functions"):
@@ -28,25 +27,25 @@ class FunctionsPlan(Struct, Terms, frozen=True, tag_field=TAG, tag="functions"):
     failure_hint: ClassVar[str | None] = (
         "correct the function, or give setup=, a function that makes the data again"
     )
-    calls: tuple[int, ...]
+    batch_calls: tuple[int, ...]
     """Number of calls in a batch of each function."""
     rounds: int
     """Number of analysed batches of each function in a process."""
-    fresh_calls: bool
-    """Whether the data is made again, untimed, before each call, not only in each process."""
+    fresh_data: bool
+    """Whether fresh data is made, untimed, before each call, not only once in each process."""
     setup: str | None
     """Code of the setup, or the name of its function; ``None`` without a setup."""
     digests: tuple[str, ...]
     """Digests of the functions with their data: equal for equal functions with equal data."""
-    python: str
+    python_version: str
     """Implementation and version of Python: ``CPython 3.12.1``."""
-    again: str
-    """Line of Python that repeats the comparison with the same seed; empty for a lambda."""
+    python_line: str
+    """Code that repeats the comparison with the same seed; empty for a lambda."""
 
     @property
     def command_line(self) -> str:
-        """Line of Python that repeats the comparison with the same seed."""
-        return self.again
+        """Code that repeats the comparison with the same seed."""
+        return self.python_line
 
     def workloads_for_digest(self, workloads: Sequence[Any]) -> Any:
         """Return the digests of the functions, which ``workloads`` does not distinguish."""
@@ -62,7 +61,7 @@ class FunctionsPlan(Struct, Terms, frozen=True, tag_field=TAG, tag="functions"):
         """Raise `UnusableInput`, because the ledger does not contain the functions."""
         raise UnusableInput(
             f"run {run} compares Python functions and cannot be resumed",
-            hint=f"compare the functions again: {self.again or 'eq.compare(f, g)'}",
+            hint=f"compare the functions again: {self.python_line or 'eq.compare(f, g)'}",
         )
 
     def check_explainable(self, record: RunRecord) -> None:

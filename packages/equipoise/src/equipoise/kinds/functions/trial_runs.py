@@ -22,7 +22,7 @@ from equipoise.model.errors import ConditionFailed, EquipoiseError, UnusableInpu
 from equipoise.model.record import CampaignWarning
 
 _TRIAL_RUN_PHASE = "examination"
-"""First part of the process key of a trial run; the second part is the index of the function."""
+"""First part of the process key of a trial run; the index of the function is the second part."""
 MIN_BATCH_S = 0.00025
 """Minimum seconds of a batch: 5000 times the resolution of the clock."""
 ROUNDS = 24
@@ -42,7 +42,6 @@ class TrialRunResult(Struct, frozen=True):
     """Results of the trial run of one function."""
 
     call_s: float
-    """Seconds of one call."""
     call_and_setup_s: float
     """Seconds of one call with its setup."""
     changes_data: bool
@@ -112,9 +111,11 @@ def _error_of_failure(benchmarks: Sequence[Benchmark], content: dict[str, Any]) 
 
 
 def calls_and_rounds(
-    results: Sequence[TrialRunResult], *, fresh_calls: bool
+    results: Sequence[TrialRunResult], *, fresh_data: bool
 ) -> tuple[list[int], int]:
-    """Return the number of calls in a batch of each function, and the number of batches.
+    """Return the number of calls in a batch of each function, and the number of rounds.
+
+    A round has a batch of each function.
 
     If functions take about equally long, they get the same number of calls. Then the overhead of a
     batch is equal, too. The order of the functions has no influence.
@@ -124,14 +125,14 @@ def calls_and_rounds(
     are_similar = max(calls) <= _MAX_CALLS_RATIO * min(calls)
     if are_similar:
         calls = [max(calls)] * len(calls)
-    if fresh_calls:
+    if fresh_data:
         calls = [
             max(1, min(count, int(_MAX_FRESH_BATCH_S / result.call_and_setup_s)))
             for count, result in zip(calls, results, strict=True)
         ]
         if are_similar:
             calls = [min(calls)] * len(calls)
-    call_seconds = [result.call_and_setup_s if fresh_calls else result.call_s for result in results]
+    call_seconds = [result.call_and_setup_s if fresh_data else result.call_s for result in results]
     round_s = sum(count * call_s for count, call_s in zip(calls, call_seconds, strict=True))
     return calls, max(1, min(ROUNDS, int(MAX_PROCESS_S / round_s)))
 
@@ -145,7 +146,7 @@ def warnings_of(
     if not changing:
         return
     subject = changing[0] if len(changing) == 1 else f"each of {', '.join(changing)}"
-    if not functions.fresh_calls:
+    if not functions.fresh_data:
         yield CampaignWarning(
             "changes_its_input",
             f"{subject} changes its data: every call after the first gets data that an earlier "
@@ -155,7 +156,7 @@ def warnings_of(
         )
         return
     yield CampaignWarning(
-        "fresh_calls",
+        "fresh_data",
         f"{subject} changes its data, so the data of each call is made again, untimed",
         "ignore this warning if each call should get new data",
     )

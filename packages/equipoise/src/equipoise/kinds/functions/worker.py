@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 CALIBRATION_BATCH_NS = 250_000
-"""Nanoseconds of a batch at which the calibration ends."""
+"""Nanoseconds of a batch that is long enough to time one call."""
 CHECKED_BATCHES = 16
 """Number of batches in the check whether calls get slower and slower."""
 MAX_CHECKED_BATCH_S = 0.02
@@ -39,9 +39,10 @@ MAX_CHECKED_BATCH_S = 0.02
 MIN_GROWTH_RATIO = 1.5
 """Minimum ratio of late to early batches, if calls get slower and slower."""
 _QUARTER = CHECKED_BATCHES // 4
+"""Number of the first batches, and of the last, that this check compares."""
 _MIN_RISING_SHARE = 0.8
 """Minimum share of pairs in which the later batch takes longer, if calls get slower and slower."""
-_MAX_STATE_BYTES = 1 << 28
+_MAX_DIGESTED_BYTES = 1 << 28
 """Largest pickle of a value, in bytes, for which a digest is computed."""
 
 
@@ -58,7 +59,7 @@ class Timer:
     """One function with its timing loop.
 
     ``index`` is the index of the function. ``benchmark`` is the function's
-    ``equipoise.kinds.functions.functions.Benchmark`` as a dictionary. With ``fresh_calls`` the
+    ``equipoise.kinds.functions.functions.Benchmark`` as a dictionary. With ``fresh_data`` the
     setup runs, and variables get new values, before each call. ``clock`` returns nanoseconds.
     """
 
@@ -67,12 +68,12 @@ class Timer:
         index: int,
         benchmark: dict[str, Any],
         *,
-        fresh_calls: bool,
+        fresh_data: bool,
         clock: Callable[[], int] = time.perf_counter_ns,
     ) -> None:
         self.index = index
         self._clock = clock
-        self._fresh_calls = fresh_calls
+        self._fresh_data = fresh_data
         self._pickled_variables: bytes | None = benchmark["variables"]
         self.await_result = _awaiter() if benchmark["is_async"] else None
         try:
@@ -93,14 +94,14 @@ class Timer:
         try:
             if self.await_result is not None and self._loop is not None:
                 self.await_result(self._loop.aclose())
-            if self._fresh_calls and self._pickled_variables is not None:
-                self._renew_variables(self._pickled_variables)
+            if self._fresh_data and self._pickled_variables is not None:
+                self._make_fresh_variables(self._pickled_variables)
             self._loop = self._make_loop(self._clock, self.function, self.setup)
             self._send(None)
         except BaseException as error:
             raise FunctionFailed(self.index, "setup", _error_text(error)) from error
 
-    def _renew_variables(self, pickled: bytes) -> None:
+    def _make_fresh_variables(self, pickled: bytes) -> None:
         """Replace the values that an earlier call may have changed, but no functions and types."""
         kept_types = (types.FunctionType, types.BuiltinFunctionType, type, types.ModuleType)
         for name, value in _unpickle(pickled).items():
@@ -110,7 +111,7 @@ class Timer:
     def batch_ns(self, calls: int) -> int:
         """Return the nanoseconds of a batch of calls."""
         gc.collect()
-        if not self._fresh_calls:
+        if not self._fresh_data:
             return self._timed_batch_ns(calls)
         batch_ns = 0
         for _ in range(calls):
@@ -171,30 +172,30 @@ def _shared_bytes(file: str) -> mmap.mmap:
 def batches_of_rounds(
     benchmarks: list[dict[str, Any]],
     running_index: mmap.mmap,
-    definitions: list[int],
-    rounds: list[list[int]],
+    definition_order: list[int],
+    round_orders: list[list[int]],
     calls: list[int],
-    fresh_calls: bool,
+    fresh_data: bool,
 ) -> list[list[int]]:
     """Return the nanoseconds of every batch of each function, in order.
 
-    ``definitions`` has the indexes of the functions in the order of their definitions. ``rounds``
-    has for each round the indexes in the order of the batches. ``calls`` is the number of calls in
-    a batch of each function. ``running_index`` gets the index of a function before the function
-    runs. If the process dies, the caller finds the function there.
+    ``definition_order`` has the indexes of the functions in the order of their definitions.
+    ``round_orders`` has for each round the indexes in the order of the batches. ``calls`` is the
+    number of calls in a batch of each function. ``running_index`` gets the index of a function
+    before the function runs. If the process dies, the caller reads the index.
     """
     timers = {}
-    for index in definitions:
+    for index in definition_order:
         running_index[:] = index.to_bytes(4, "little", signed=True)
-        timers[index] = Timer(index, benchmarks[index], fresh_calls=fresh_calls)
+        timers[index] = Timer(index, benchmarks[index], fresh_data=fresh_data)
     for index, timer in timers.items():
         running_index[:] = index.to_bytes(4, "little", signed=True)
         timer.start()
     gc.collect()
     gc.freeze()
     batches: list[list[int]] = [[] for _ in benchmarks]
-    for round_indexes in rounds:
-        for index in round_indexes:
+    for round_order in round_orders:
+        for index in round_order:
             running_index[:] = index.to_bytes(4, "little", signed=True)
             batches[index].append(timers[index].batch_ns(calls[index]))
     return batches
@@ -203,10 +204,10 @@ def batches_of_rounds(
 def trial_run(benchmarks: list[dict[str, Any]], index: int) -> dict[str, Any]:
     """Return the duration of a call of one function, and whether a call changes its data."""
     benchmark = benchmarks[index]
-    timer = Timer(index, benchmark, fresh_calls=False)
+    timer = Timer(index, benchmark, fresh_data=False)
     changes_data, sees_every_change, result_type = _check_one_call(timer, benchmark)
-    fresh_calls = changes_data and bool(benchmark["can_renew"])
-    timer = Timer(index, benchmark, fresh_calls=fresh_calls)
+    fresh_data = changes_data and bool(benchmark["can_make_fresh_data"])
+    timer = Timer(index, benchmark, fresh_data=fresh_data)
     timer.start()
     gc.collect()
     gc.freeze()
@@ -230,7 +231,7 @@ def trial_run(benchmarks: list[dict[str, Any]], index: int) -> dict[str, Any]:
         "changes_data": changes_data,
         "sees_every_change": sees_every_change,
         "result_type": result_type,
-        "gets_slower": is_short and not fresh_calls and calls_get_slower(index, benchmark, calls),
+        "gets_slower": is_short and not fresh_data and calls_get_slower(index, benchmark, calls),
     }
 
 
@@ -241,14 +242,14 @@ def calls_get_slower(index: int, benchmark: dict[str, Any], calls: int) -> bool:
 
 def _batches_get_slower(index: int, benchmark: dict[str, Any], calls: int) -> bool:
     """Return whether batches of calls take more and more CPU time."""
-    timer = Timer(index, benchmark, fresh_calls=False, clock=time.thread_time_ns)
+    timer = Timer(index, benchmark, fresh_data=False, clock=time.thread_time_ns)
     timer.start()
     timer.batch_ns(2 * calls)
     batches = [timer.batch_ns(calls) for _ in range(CHECKED_BATCHES)]
     early, late = sorted(batches[:_QUARTER]), sorted(batches[-_QUARTER:])
     pairs = [*itertools.combinations(batches, 2)]
     rising_pairs = sum(earlier < later for earlier, later in pairs)
-    # Use the second fastest late batch, because one batch may be fast by chance.
+    # Compare the second fastest late batch with the median early batch: one may be fast by chance.
     has_grown = late[1] > MIN_GROWTH_RATIO * early[_QUARTER // 2]
     return has_grown and rising_pairs > _MIN_RISING_SHARE * len(pairs)
 
@@ -346,7 +347,7 @@ class _DigestWriter:
     def write(self, content: Any) -> int:
         size = memoryview(content).nbytes
         self._size += size
-        if self._size > _MAX_STATE_BYTES:
+        if self._size > _MAX_DIGESTED_BYTES:
             raise OverflowError
         self.hasher.update(content)
         return size

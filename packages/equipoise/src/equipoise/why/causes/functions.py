@@ -83,7 +83,9 @@ def more_time_in_python_function(unclaimed: UnclaimedTime) -> Iterator[Cause]:
         for function, change in unclaimed.functions.items()
         if change.extra > 0 and function.kind != "python"
     }
-    own_time = unclaimed.claim(functions=(*native_changes, function), entries=unclaimed.entries)
+    own_time = unclaimed.claim(
+        functions=(*native_changes, function), entry_points=unclaimed.entry_points
+    )
     slowest_native = largest_increase(native_changes)
     seconds = min(own_time.seconds, inclusive.extra)
     margin = 0.0 if None in inclusive.extra_ci else inclusive.half_width

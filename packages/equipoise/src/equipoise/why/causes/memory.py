@@ -18,7 +18,7 @@ from equipoise.why.causes.unclaimed import (
     number_text,
     short_name,
 )
-from equipoise.why.differences.allocations import is_of_allocator
+from equipoise.why.differences.allocations import is_or_calls_allocator
 from equipoise.why.differences.changes import AllocationsChange, FaultsChange, is_increase
 
 _MAPPING_CALLS = ("mmap", "munmap", "madvise", "brk", "mremap")
@@ -64,8 +64,8 @@ def blocks_returned_at_free(unclaimed: UnclaimedTime) -> Iterator[Cause]:
         return
     size_class = max(size_classes, key=lambda change: change.bytes.slower)
     faults = None if difference.faults is None else difference.faults.count
-    page_fault_entry = (PAGE_FAULT,) if is_increase(faults) else ()
-    yield unclaimed.claim(entries=(*_MEMORY_CALLS_BY_RETURN[syscall], *page_fault_entry)).cause(
+    entry_points = _MEMORY_CALLS_BY_RETURN[syscall] + ((PAGE_FAULT,) if is_increase(faults) else ())
+    yield unclaimed.claim(entry_points=entry_points).cause(
         "allocation",
         f"blocks of {size_class.typical_bytes:,} bytes go back to the kernel at every free "
         f"({number_text(size_class.count.slower)} blocks, {syscall} {describe_change(calls)})",
@@ -97,7 +97,7 @@ def memory_given_back(unclaimed: UnclaimedTime) -> Iterator[Cause]:
         return
     if faults.count.extra < calls.count.extra:
         return
-    claim = unclaimed.claim(entries=("madvise", PAGE_FAULT))
+    claim = unclaimed.claim(entry_points=("madvise", PAGE_FAULT))
     function = _touching_function(unclaimed, faults)
     yield claim.cause(
         "page_fault",
@@ -113,7 +113,7 @@ def memory_given_back(unclaimed: UnclaimedTime) -> Iterator[Cause]:
 def huge_pages_off(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     """Find equal memory that needs many more page faults, because its pages are not huge."""
     difference = unclaimed.difference
-    faults, resident = difference.faults, difference.accounts.get("max_rss_bytes")
+    faults, resident = difference.faults, difference.resources.get("max_rss_bytes")
     if faults is None or resident is None or not is_increase(faults.count):
         return
     slower_bytes, faster_bytes = resident.slower, resident.faster
@@ -127,7 +127,7 @@ def huge_pages_off(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     has_same_mappings = all(mapping.extra <= max(8.0, 0.1 * mapping.faster) for mapping in mappings)
     if not (is_same_memory and is_paged_differently and has_same_mappings):
         return
-    claim = unclaimed.claim(entries=(PAGE_FAULT,))
+    claim = unclaimed.claim(entry_points=(PAGE_FAULT,))
     function = _touching_function(unclaimed, faults)
     yield claim.cause(
         "page_fault",
@@ -153,12 +153,12 @@ def page_faults(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     """Find more page faults: more memory is used, or freed memory is requested again."""
     faults = unclaimed.difference.faults
     if (
-        ("entry", PAGE_FAULT) in unclaimed.claimed_parts
+        ("kernel", PAGE_FAULT) in unclaimed.claimed_parts
         or faults is None
         or not is_increase(faults.count)
     ):
         return
-    claim = unclaimed.claim(entries=(PAGE_FAULT,))
+    claim = unclaimed.claim(entry_points=(PAGE_FAULT,))
     function = _touching_function(unclaimed, faults)
     yield claim.cause(
         "page_fault",
@@ -174,7 +174,7 @@ def more_allocations(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     allocations = unclaimed.difference.allocations
     if allocations is None or not is_increase(allocations.count):
         return
-    allocators = [function for function in unclaimed.functions if is_of_allocator(function)]
+    allocators = [function for function in unclaimed.functions if is_or_calls_allocator(function)]
     claim = unclaimed.claim(functions=allocators)
     if not allocators or not is_increase(claim.thread_seconds):
         return

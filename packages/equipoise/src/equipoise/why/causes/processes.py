@@ -38,7 +38,7 @@ _MAX_FORKS_RATIO = 2.0
 """Largest ratio of the numbers of forks. With a larger ratio, the number itself is the cause."""
 
 _LOADER = re.compile(r"ld-(linux|musl)[\w.-]*")
-_PROCESS_ENTRIES = (
+_PROCESS_ENTRY_POINTS = (
     *_FORK_CALLS,
     *"execve execveat exit_group exit".split(),
     *_CHILD_WAITS,
@@ -70,17 +70,17 @@ def fork_of_large_process(unclaimed: UnclaimedTime) -> Iterator[Cause]:
         return
     count = difference.calls[syscall].count
     # Samples show forks on some kernels and miss them on others.
-    is_sampled = is_increase(unclaimed.entries.get(syscall))
-    seconds = unclaimed.entries[syscall] if is_sampled else difference.calls[syscall].seconds
+    is_sampled = is_increase(unclaimed.entry_points.get(syscall))
+    seconds = unclaimed.entry_points[syscall] if is_sampled else difference.calls[syscall].seconds
     if not 0 < count.faster <= count.slower <= _MAX_FORKS_RATIO * count.faster:
         return
     fork_s, faster_fork_s = seconds.slower / count.slower, seconds.faster / count.faster
     if not is_increase(seconds) or fork_s < _MIN_FORK_SLOWDOWN * faster_fork_s:
         return
     has_faults = difference.faults is not None and is_increase(difference.faults.count)
-    entries = (PAGE_FAULT, "exit_group") if has_faults else ("exit_group",)
+    entry_points = (PAGE_FAULT, "exit_group") if has_faults else ("exit_group",)
     yield unclaimed.claim(
-        entries=(*entries, syscall) if is_sampled else entries,
+        entry_points=(*entry_points, syscall) if is_sampled else entry_points,
         calls=() if is_sampled else (syscall,),
         waits=_CHILD_WAITS,
     ).cause(
@@ -90,7 +90,7 @@ def fork_of_large_process(unclaimed: UnclaimedTime) -> Iterator[Cause]:
         syscall=syscall,
         calls=count,
         call_seconds=seconds,
-        resident_bytes=difference.accounts.get("max_rss_bytes"),
+        resident_bytes=difference.resources.get("max_rss_bytes"),
     )
 
 
@@ -108,7 +108,7 @@ def many_processes(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     syscall = most_increased_call(difference, start_calls)
     loader = [function for function in unclaimed.functions if _LOADER.fullmatch(function.module)]
     yield unclaimed.claim(
-        entries=_PROCESS_ENTRIES, functions=loader, waits=(*_CHILD_WAITS, *_FORK_CALLS)
+        entry_points=_PROCESS_ENTRY_POINTS, functions=loader, waits=(*_CHILD_WAITS, *_FORK_CALLS)
     ).cause(
         "process",
         f"many small processes are started: {describe_change(processes)}"
@@ -219,7 +219,7 @@ def _lock_callers(difference: Difference) -> Mapping[str, float]:
 
 
 def _time_at_lock(unclaimed: UnclaimedTime, wait_time: Change) -> TimeClaim:
-    work = unclaimed.claim(entries=(FUTEX,), functions=unclaimed.difference.locking.functions)
+    work = unclaimed.claim(entry_points=(FUTEX,), functions=unclaimed.difference.locking.functions)
     wait = unclaimed.claim_waiting(wait_time, work.parts | {("wait", FUTEX)})
     margin = math.hypot(half_width_or_0(work.seconds_ci), half_width_or_0(wait.seconds_ci))
     seconds = work.seconds + wait.seconds
@@ -235,16 +235,16 @@ def sleeping(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     """
     difference = unclaimed.difference
     has_channel = any(name.startswith(NOT_ON_DISK) for name in difference.files)
-    entries = _SLEEP_CALLS if has_channel else (*_SLEEP_CALLS, *POLL_CALLS)
-    seconds = unclaimed.waits_by_entry
+    entry_points = _SLEEP_CALLS if has_channel else (*_SLEEP_CALLS, *POLL_CALLS)
+    seconds = unclaimed.waits_by_entry_point
     if not difference.waits:
         seconds = {name: calls.seconds for name, calls in difference.calls.items()}
     increases = {
-        entry: seconds[entry]
-        for entry in entries
-        if entry in seconds
-        and seconds[entry].extra > 0
-        and (is_increase(seconds[entry]) or most_increased_call(difference, (entry,)) is not None)
+        name: seconds[name]
+        for name in entry_points
+        if name in seconds
+        and seconds[name].extra > 0
+        and (is_increase(seconds[name]) or most_increased_call(difference, (name,)) is not None)
     }
     syscall = largest_increase(increases)
     if syscall is None:
@@ -260,21 +260,21 @@ def sleeping(unclaimed: UnclaimedTime) -> Iterator[Cause]:
 
 def waiting(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     """Find a kernel entry point with longer waits that no earlier rule has claimed."""
-    by_entry = unclaimed.waits_by_entry
-    increases = {entry: change for entry, change in by_entry.items() if is_increase(change)}
-    entry = max(increases, key=lambda name: (increases[name].extra, name), default=None)
-    if entry is None:
+    waits = unclaimed.waits_by_entry_point
+    increases = {name: change for name, change in waits.items() if is_increase(change)}
+    entry_point = max(increases, key=lambda name: (increases[name].extra, name), default=None)
+    if entry_point is None:
         return
-    claim = unclaimed.claim(waits=(entry,))
-    if unclaimed.waited_s > 0 and claim.waited_s < increases[entry].extra:
+    claim = unclaimed.claim(waits=(entry_point,))
+    if unclaimed.waited_s > 0 and claim.waited_s < increases[entry_point].extra:
         # This waiting overlaps with claimed waiting: a thread may wait for a waiting thread.
         return
     yield claim.cause(
         "waiting",
-        f"threads wait longer in {entry}",
-        syscall=entry,
-        function=_waiter(unclaimed, entry),
-        calls=_number_of_calls(unclaimed.difference, entry),
+        f"threads wait longer in {entry_point}",
+        syscall=entry_point,
+        function=_waiter(unclaimed, entry_point),
+        calls=_number_of_calls(unclaimed.difference, entry_point),
     )
 
 
@@ -283,11 +283,13 @@ def _number_of_calls(difference: Difference, syscall: str) -> Change | None:
     return None if calls is None else calls.count
 
 
-def _waiter(unclaimed: UnclaimedTime, entry: str) -> str | None:
+def _waiter(unclaimed: UnclaimedTime, entry_point: str) -> str | None:
     """Return the named function that waits longest at a kernel entry point."""
     seconds = {
         wait.function.name: change.extra
         for wait, change in unclaimed.waits.items()
-        if wait.entry == entry and wait.function is not None and is_named(wait.function.name)
+        if wait.entry_point == entry_point
+        and wait.function is not None
+        and is_named(wait.function.name)
     }
     return max(seconds, key=lambda name: seconds[name], default=None)

@@ -133,4 +133,3 @@ REMEDIES: Mapping[str, str] = MappingProxyType(
         "waiting": "Find out what the threads wait for there.",
     }
 )
-"""Remedies by the id of the cause."""

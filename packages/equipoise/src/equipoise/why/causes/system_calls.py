@@ -55,7 +55,7 @@ def sync_per_record(unclaimed: UnclaimedTime) -> Iterator[Cause]:
         return
     calls = difference.calls[syscall].count
     file = _file_with_most(difference, attrgetter("syncs"))
-    yield unclaimed.claim(entries=_SYNCS, waits=_SYNCS).cause(
+    yield unclaimed.claim(entry_points=_SYNCS, waits=_SYNCS).cause(
         "file_io",
         f"{file or 'a file'} is synced to its disk more often: {syscall} {describe_change(calls)}",
         syscall=syscall,
@@ -67,19 +67,21 @@ def sync_per_record(unclaimed: UnclaimedTime) -> Iterator[Cause]:
 def cold_file(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     """Find a file that one condition reads from the disk, and the other condition from memory."""
     difference = unclaimed.difference
-    blocks = difference.accounts.get("block_reads")
+    blocks = difference.resources.get("block_reads")
     if blocks is None or not is_increase(blocks):
         return
-    is_mapped = is_increase(difference.accounts.get("major_faults"))
-    entries = (*_READS, PAGE_FAULT) if is_mapped else _READS
-    claim = unclaimed.claim(entries=entries, waits=entries)
+    is_mapped = is_increase(difference.resources.get("major_faults"))
+    entry_points = (*_READS, PAGE_FAULT) if is_mapped else _READS
+    claim = unclaimed.claim(entry_points=entry_points, waits=entry_points)
     if claim.waited_s <= 0:
         return
     file = _file_with_most(difference, attrgetter("seconds"))
     waits = unclaimed.waits.items()
-    read_waits = {wait: change for wait, change in waits if wait.entry in (*_READS, PAGE_FAULT)}
+    read_waits = {
+        wait: change for wait, change in waits if wait.entry_point in (*_READS, PAGE_FAULT)
+    }
     wait = largest_increase(read_waits)
-    syscall = wait.entry if wait is not None and wait.entry in _READS else None
+    syscall = wait.entry_point if wait is not None and wait.entry_point in _READS else None
     reader = None if syscall is not None or wait is None else wait.function
     yield claim.cause(
         "file_io",
@@ -140,7 +142,7 @@ def _tiny_transfers(
         return
     calls = difference.calls[syscall].count
     file = _file_with_most(difference, calls_of)
-    yield unclaimed.claim(entries=syscalls, waits=syscalls).cause(
+    yield unclaimed.claim(entry_points=syscalls, waits=syscalls).cause(
         "system_call",
         f"{file or 'a file'} is {participle} in pieces of about "
         f"{bytes_each:,.0f} bytes: {syscall} {describe_change(calls)}",
@@ -159,13 +161,13 @@ def path_look_ups(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     if syscall is None:
         return
     calls, not_found = difference.calls[syscall].count, _not_found_calls(difference, syscall)
-    yield unclaimed.claim(entries=names, waits=names).cause(
+    yield unclaimed.claim(entry_points=names, waits=names).cause(
         "system_call",
         f"paths are looked up more often: {syscall} {describe_change(calls)}, of which "
         f"{describe_change(not_found)} find nothing",
         syscall=syscall,
         calls=calls,
-        not_there=not_found,
+        not_found=not_found,
     )
 
 
@@ -205,7 +207,7 @@ def messages(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     if 2 * channel_calls < calls.extra:
         return
     change = difference.files[file]
-    yield unclaimed.claim(entries=_MESSAGE_CALLS, waits=_MESSAGE_CALLS).cause(
+    yield unclaimed.claim(entry_points=_MESSAGE_CALLS, waits=_MESSAGE_CALLS).cause(
         "system_call",
         f"many more messages: {syscall} {describe_change(calls)}, through {file}",
         syscall=syscall,
@@ -220,8 +222,8 @@ def more_system_calls(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     """Find system calls that are made more often."""
     difference = unclaimed.difference
     for syscall, calls in difference.calls.items():
-        if ("entry", syscall) not in unclaimed.claimed_parts and is_increase(calls.count):
-            yield unclaimed.claim(entries=(syscall,), waits=(syscall,)).cause(
+        if ("kernel", syscall) not in unclaimed.claimed_parts and is_increase(calls.count):
+            yield unclaimed.claim(entry_points=(syscall,), waits=(syscall,)).cause(
                 "system_call",
                 f"more system calls: {syscall} {describe_change(calls.count)}",
                 **call_evidence(syscall, calls),
@@ -231,10 +233,10 @@ def more_system_calls(unclaimed: UnclaimedTime) -> Iterator[Cause]:
 def slower_system_calls(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     """Find system calls that take longer, but are not made more often."""
     difference = unclaimed.difference
-    for syscall, seconds in unclaimed.entries.items():
+    for syscall, seconds in unclaimed.entry_points.items():
         calls = difference.calls.get(syscall)
         if calls is not None and is_increase(seconds) and not is_increase(calls.count):
-            yield unclaimed.claim(entries=(syscall,)).cause(
+            yield unclaimed.claim(entry_points=(syscall,)).cause(
                 "system_call",
                 f"{syscall} takes longer: {number_text(calls.count.slower)} calls",
                 **call_evidence(syscall, calls),

@@ -3,10 +3,10 @@
 The gap is the extra wall time of the slower condition. Each cause claims parts of the gap. The
 evidence has the seconds of all threads. Three principles keep a second from counting twice:
 
-- If all threads together use more extra processor seconds than the gap, they ran in parallel. Their
-  seconds are scaled down, so that their sum is the gap.
-- A thread that waits while another thread works does not explain the gap. With several threads or
-  processes, waiting explains at most the part of the gap that extra work leaves.
+- If the extra processor seconds of all threads exceed the gap, the threads ran in parallel. Their
+  seconds are scaled down, so that the sum is the gap.
+- With several threads or processes, one may wait while another works. So waiting explains at most
+  the part of the gap that extra work does not explain.
 - Claimed waiting is subtracted from this part.
 """
 
@@ -44,9 +44,9 @@ Key = TypeVar("Key")
 LONG_CALL_S = 50e-6
 """Seconds above which a call usually waits."""
 
-Part = tuple[Literal["entry", "function", "wait"], str]
-"""A part of the extra time: work in the kernel by entry point, work in a function
-(``name in module``), or waits by entry point."""
+Part = tuple[Literal["kernel", "function", "wait"], str]
+"""A part of the extra time: work in the kernel (by entry point), work in a function
+(``name in module``), or waits (by entry point)."""
 
 
 class TimeClaim(Struct, frozen=True):
@@ -96,11 +96,11 @@ class UnclaimedTime(Struct, frozen=True):
         return self.difference.wall_time.extra
 
     @property
-    def entries(self) -> Mapping[str, Change]:
+    def entry_points(self) -> Mapping[str, Change]:
         """Seconds on a processor by kernel entry point, without claimed entry points."""
-        entries = self.difference.entries
+        points = self.difference.entry_points
         return {
-            entry: entries[entry] for entry in entries if ("entry", entry) not in self.claimed_parts
+            point: points[point] for point in points if ("kernel", point) not in self.claimed_parts
         }
 
     @property
@@ -116,18 +116,18 @@ class UnclaimedTime(Struct, frozen=True):
     @property
     def waits(self) -> Mapping[Wait, Change]:
         """Seconds off the processor by wait, without claimed entry points."""
-        waits = self.difference.waits
+        waits, claimed_parts = self.difference.waits, self.claimed_parts
         return {
-            wait: waits[wait] for wait in waits if ("wait", wait.entry) not in self.claimed_parts
+            wait: waits[wait] for wait in waits if ("wait", wait.entry_point) not in claimed_parts
         }
 
     @property
-    def waits_by_entry(self) -> Mapping[str, Change]:
+    def waits_by_entry_point(self) -> Mapping[str, Change]:
         """Sums of ``waits`` by kernel entry point."""
         waits = self.waits
         return {
-            entry: sum_of(change for wait, change in waits.items() if wait.entry == entry)
-            for entry in dict.fromkeys(wait.entry for wait in waits)
+            point: sum_of(change for wait, change in waits.items() if wait.entry_point == point)
+            for point in dict.fromkeys(wait.entry_point for wait in waits)
         }
 
     def without(self, cause: Cause) -> UnclaimedTime:
@@ -140,29 +140,29 @@ class UnclaimedTime(Struct, frozen=True):
 
     def claim(
         self,
-        entries: Collection[str] = (),
+        entry_points: Collection[str] = (),
         functions: Collection[Function] = (),
         waits: Collection[str] = (),
         calls: Collection[str] = (),
     ) -> TimeClaim:
         """Return the extra time at kernel entry points, in functions and in waits.
 
-        ``entries`` are kernel entry points for time on a processor. If the profile does not show
-        the kernel, the seconds of system calls are used instead. ``waits`` are kernel entry points
-        for time spent waiting. If waits were not observed, the seconds of long calls are used
-        instead. ``calls`` are long system calls that samples miss; their own seconds are used.
+        ``entry_points`` are for time on a processor. If the profile does not show the kernel, the
+        seconds of system calls are used instead. ``waits`` are entry points for time spent waiting.
+        If waits were not observed, the seconds of long calls are used instead. ``calls`` are long
+        system calls that samples miss; their own seconds are used.
         """
         unclaimed = self.functions
         work = sum_of(
             (
-                *map(self._entry_change, entries),
+                *map(self._entry_point_change, entry_points),
                 *map(self._calls_change, calls),
                 *(unclaimed[function] for function in functions if function in unclaimed),
             )
         )
         parts: frozenset[Part] = frozenset(
             (
-                *(("entry", entry) for entry in (*entries, *calls)),
+                *(("kernel", entry_point) for entry_point in (*entry_points, *calls)),
                 *map(_function_part, functions),
                 *(("wait", wait) for wait in waits),
             )
@@ -182,24 +182,26 @@ class UnclaimedTime(Struct, frozen=True):
         margin = change.half_width * (waited_s / change.extra if change.extra > 0 else 0.0)
         return TimeClaim(change, waited_s, (waited_s - margin, waited_s + margin), waited_s, parts)
 
-    def _entry_change(self, entry: str) -> Change:
-        if ("entry", entry) in self.claimed_parts:
+    def _entry_point_change(self, entry_point: str) -> Change:
+        if ("kernel", entry_point) in self.claimed_parts:
             return NO_CHANGE
-        if self.difference.entries.keys() - {WHOLE_KERNEL}:
-            return self.difference.entries.get(entry, NO_CHANGE)
-        return NO_CHANGE if self._mostly_waits(entry) else self._calls_change(entry)
+        if self.difference.entry_points.keys() - {WHOLE_KERNEL}:
+            return self.difference.entry_points.get(entry_point, NO_CHANGE)
+        return NO_CHANGE if self._mostly_waits(entry_point) else self._calls_change(entry_point)
 
     def _calls_change(self, name: str) -> Change:
         calls = self.difference.calls.get(name)
         return (
-            NO_CHANGE if calls is None or ("entry", name) in self.claimed_parts else calls.seconds
+            NO_CHANGE if calls is None or ("kernel", name) in self.claimed_parts else calls.seconds
         )
 
-    def _waits_change(self, entries: Collection[str]) -> Change:
+    def _waits_change(self, entry_points: Collection[str]) -> Change:
         if self.difference.waits:
-            return sum_of(change for wait, change in self.waits.items() if wait.entry in entries)
+            return sum_of(
+                change for wait, change in self.waits.items() if wait.entry_point in entry_points
+            )
         calls = self.difference.calls
-        waits = (entry for entry in entries if self._mostly_waits(entry))
+        waits = (entry_point for entry_point in entry_points if self._mostly_waits(entry_point))
         return sum_of(
             calls[call].seconds for call in waits if ("wait", call) not in self.claimed_parts
         )

@@ -52,22 +52,22 @@ def _size_class_changes(runs: Runs[Allocations], slower: Side) -> tuple[SizeClas
     classes = []
     for bounds, change in counts.items():
         baseline, candidate = (
-            _with_class(allocations, bounds) for allocations in (runs.baseline, runs.candidate)
+            _runs_with_class(allocations, bounds) for allocations in (runs.baseline, runs.candidate)
         )
         # A condition may have no block of this class.
         candidate_has_more = change.candidate >= change.baseline and bool(candidate)
         runs_with_more = candidate if candidate_has_more or not baseline else baseline
         sizes: Counter[int] = Counter()
         for _, size_class in runs_with_more:
-            sizes[size_class.typical_bytes] += size_class.typical_at_least
+            sizes[size_class.typical_bytes] += size_class.min_typical_blocks
         typical_bytes = max(sizes, key=lambda size: (sizes[size], -size))
         block_count = sum(size_class.allocations for _, size_class in runs_with_more)
         # The bounds differ between runs, because each run measures the speed of its clock.
         lifetime_s = max(_usual_lifetime_s(*run_and_class) for run_and_class in runs_with_more)
         classes.append(
             SizeClassChange(
-                least_bytes=bounds[0],
-                most_bytes=bounds[1],
+                min_bytes=bounds[0],
+                max_bytes=bounds[1],
                 typical_bytes=typical_bytes,
                 count=change,
                 bytes=byte_changes[bounds],
@@ -78,12 +78,14 @@ def _size_class_changes(runs: Runs[Allocations], slower: Side) -> tuple[SizeClas
     return tuple(sorted(classes, key=lambda item: -max(item.count.baseline, item.count.candidate)))
 
 
-def _with_class(runs: Iterable[Allocations], bounds: Bounds) -> list[tuple[Allocations, SizeClass]]:
+def _runs_with_class(
+    runs: Iterable[Allocations], bounds: Bounds
+) -> list[tuple[Allocations, SizeClass]]:
     return [(run, item) for run in runs for item in run.classes if _bounds_of(item) == bounds]
 
 
 def _bounds_of(size_class: SizeClass) -> Bounds:
-    return size_class.least_bytes, size_class.most_bytes
+    return size_class.min_bytes, size_class.max_bytes
 
 
 def _usual_lifetime_s(run: Allocations, size_class: SizeClass) -> float:
@@ -96,7 +98,7 @@ def _usual_lifetime_s(run: Allocations, size_class: SizeClass) -> float:
 def _requester(path: CallPath) -> Iterator[Function]:
     """Yield the innermost function outside the allocator, if there is one."""
     for function in reversed(path.functions):
-        if not is_of_allocator(function):
+        if not is_or_calls_allocator(function):
             yield function
             return
 
@@ -138,7 +140,7 @@ _LANGUAGE_PREFIXES = (
 """Beginnings of the names of functions in C++'s and Rust's libraries that call the allocator."""
 
 
-def is_of_allocator(function: Function) -> bool:
+def is_or_calls_allocator(function: Function) -> bool:
     """Return whether a function belongs to an allocator, or to language code that calls one."""
     return function.name.startswith(_LANGUAGE_PREFIXES) or is_inside_allocator(function)
 

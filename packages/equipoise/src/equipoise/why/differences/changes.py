@@ -1,5 +1,7 @@
 """Changes between two conditions: the data of a `Difference`, and the computation of a change.
 
+An entry point is a place where a program enters the kernel: a system call, or a page fault.
+
 If a count does not vary between runs, the interval of its change has no width. If a time or a
 sampled weight does not vary, hardly anything was measured, and the interval is unknown.
 """
@@ -19,7 +21,7 @@ from equipoise.stats.two_samples import NO_SPREAD, sample_difference
 from equipoise.why.evidence.observer import Function
 from equipoise.why.evidence.sources import Runs, Side
 
-LEVEL = 0.05
+ALPHA = 0.05
 """1 minus the nominal coverage of each interval."""
 
 
@@ -65,7 +67,7 @@ NO_CHANGE = Change(0.0, 0.0, 0.0, (0.0, 0.0))
 class Wait(Struct, frozen=True):
     """A kernel entry point where threads wait, with the function that called it."""
 
-    entry: str
+    entry_point: str
     function: Function | None
 
 
@@ -74,7 +76,7 @@ class CallsChange(Struct, frozen=True):
 
     count: Change
     seconds: Change
-    """Seconds from entry to return, over all threads, including the cost of observing the calls."""
+    """Seconds from call to return, over all threads, including the cost of observing the calls."""
     errors: Mapping[str, Change]
     """Number of errors by name, such as ``ENOENT``."""
     typical_bytes: int | None
@@ -118,8 +120,8 @@ class Locking(Struct, frozen=True):
 class SizeClassChange(Struct, frozen=True):
     """Change of the allocated blocks of one size class."""
 
-    least_bytes: int
-    most_bytes: int
+    min_bytes: int
+    max_bytes: int
     typical_bytes: int
     """Most frequent size in the condition that has more of these blocks."""
     count: Change
@@ -165,28 +167,29 @@ class Difference(Struct, frozen=True):
     wall_time: Change
     """Wall-clock seconds of the campaign's own trials. Its ``extra`` is the gap: the mean of the
     differences within blocks."""
-    split: Mapping[str, Change] = field(default_factory=dict)
+    time_parts: Mapping[str, Change] = field(default_factory=dict)
     """Known parts of the wall time of the trials: ``user_s``, ``system_s``, ``waiting_s``, and
     ``queueing_s`` (waiting for a processor)."""
-    accounts: Mapping[str, Change] = field(default_factory=dict)
+    resources: Mapping[str, Change] = field(default_factory=dict)
     """Other resources of the trials: faults, switches, block reads and writes, peak memory."""
     on_processor: Change | None = None
     """Seconds on a processor, over all stacks of the profile."""
-    entries: Mapping[str, Change] = field(default_factory=dict)
+    entry_points: Mapping[str, Change] = field(default_factory=dict)
     """Seconds on a processor inside the kernel, by kernel entry point. If the kernel is hidden,
-    the only entry is ``kernel``: the system time of ``split``."""
+    the only entry point is ``kernel``: the system time of ``time_parts``."""
     functions: Mapping[Function, Change] = field(default_factory=dict)
     """Seconds on a processor in a function itself, without the kernel."""
     inclusive: Mapping[Function, Change] = field(default_factory=dict)
     """Seconds on a processor in a function and in all functions that it called, with the kernel."""
     callers: Mapping[Function, tuple[Function, ...]] = field(default_factory=dict)
-    """Callers behind most of the extra seconds of a function, the nearest caller first."""
+    """Callers in most of the extra stacks of a function, the nearest caller first."""
     waits: Mapping[Wait, Change] = field(default_factory=dict)
     """Seconds off the processor, of all threads."""
     locking: Locking = Locking()
     calls: Mapping[str, CallsChange] = field(default_factory=dict)
     files: Mapping[str, FileChange] = field(default_factory=dict)
     locks: Mapping[str, LockChange] = field(default_factory=dict)
+    """Waits by the name of the lock (`locks_change`)."""
     faults: FaultsChange | None = None
     allocations: AllocationsChange | None = None
     instructions: Mapping[str, Change] = field(default_factory=dict)
@@ -212,7 +215,7 @@ def is_increase(change: Change | None) -> bool:
 
 def _compute_change(runs: Runs[float], slower: Side, *, paired: bool, is_count: bool) -> Change:
     baseline, candidate = np.array(runs.baseline, float), np.array(runs.candidate, float)
-    estimate = sample_difference(baseline, candidate, paired=paired, level=LEVEL)
+    estimate = sample_difference(baseline, candidate, paired=paired, level=ALPHA)
     extra, (low, high) = estimate.difference, estimate.difference_ci
     if is_count and estimate.unknown == NO_SPREAD:
         low = high = extra

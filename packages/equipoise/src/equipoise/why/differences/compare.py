@@ -45,8 +45,8 @@ Run = TypeVar("Run")
 ItemChange = TypeVar("ItemChange", bound=Struct)
 
 TIME_PARTS = ("user_s", "system_s", "waiting_s", "queueing_s")
-"""Fields of `Split`."""
-ACCOUNTS = tuple(
+"""Fields of `TimeParts`."""
+RESOURCES = tuple(
     "minor_faults major_faults voluntary_switches involuntary_switches block_reads block_writes "
     "max_rss_bytes output_bytes".split()
 )
@@ -111,7 +111,7 @@ def trials_difference(trials: Runs[Trial]) -> Difference:
     wall_times = shared_trials.map(_wall_s)
     differences = list(map(sub, wall_times.candidate, wall_times.baseline))
     slower: Side = "candidate" if (median(differences) or sum(differences)) >= 0 else "baseline"
-    splits = shared_trials.map(
+    trial_parts = shared_trials.map(
         lambda trial: split_wall_time(
             _wall_s(trial),
             trial.accounting.user_s,
@@ -121,30 +121,30 @@ def trials_difference(trials: Runs[Trial]) -> Difference:
     )
     accountings = shared_trials.map(lambda trial: trial.accounting)
     # Leave out a part that is unknown in a trial: its mean would not belong to the same trials.
-    parts = {
+    time_parts = {
         part: change
         for part in TIME_PARTS
-        if (change := _known_change(splits, attrgetter(part), slower, paired_measure_change))
+        if (change := _known_change(trial_parts, attrgetter(part), slower, paired_measure_change))
         is not None
     }
-    accounts, unseen_accounts = _account_changes(accountings, slower)
+    resources, unseen_resources = _resource_changes(accountings, slower)
     unseen = {
         "trials": _time_limit_remark(shared_trials),
-        "split": tuple(
-            dict.fromkeys(remark for split in splits.all_runs for remark in split.unseen)
+        "times of the trials": tuple(
+            dict.fromkeys(remark for parts in trial_parts.all_runs for remark in parts.unseen)
         ),
-        "accounts": unseen_accounts,
+        "resources": unseen_resources,
     }
     return Difference(
         slower=slower,
         wall_time=paired_measure_change(wall_times, slower),
-        split=parts,
-        accounts=accounts,
+        time_parts=time_parts,
+        resources=resources,
         unseen={source: remarks for source, remarks in unseen.items() if remarks},
     )
 
 
-class Split(Struct, frozen=True):
+class TimeParts(Struct, frozen=True):
     """Parts of the wall time of one trial, in seconds; ``None`` for a part that is not known."""
 
     user_s: float | None
@@ -155,7 +155,6 @@ class Split(Struct, frozen=True):
     """Wall time in which the main thread waited for a free processor. If it is ``None``,
     ``waiting_s`` includes this time."""
     unseen: tuple[str, ...] = ()
-    """Sentences about what could not be seen."""
 
 
 def split_wall_time(
@@ -163,22 +162,22 @@ def split_wall_time(
     user_s: float | None,
     system_s: float | None,
     run_delay_s: float | None = None,
-) -> Split:
-    """Split the wall time of one trial.
+) -> TimeParts:
+    """Return the parts of the wall time of one trial.
 
     If parallel threads or processes used more than the wall time, the waiting time is unknown.
     ``run_delay_s`` is the time in which the main thread waited for a free processor.
     """
     if user_s is None or system_s is None:
-        return Split(user_s, system_s, unseen=("user and system time are unknown",))
+        return TimeParts(user_s, system_s, unseen=("user and system time are unknown",))
     waiting_s = wall_s - user_s - system_s
     if waiting_s < 0:
         reason = "several threads or processes ran at the same time"
-        return Split(user_s, system_s, unseen=(f"waiting time is unknown, because {reason}",))
+        return TimeParts(user_s, system_s, unseen=(f"waiting time is unknown, because {reason}",))
     if run_delay_s is None:
-        return Split(user_s, system_s, waiting_s)
+        return TimeParts(user_s, system_s, waiting_s)
     queueing_s = min(run_delay_s, waiting_s)
-    return Split(user_s, system_s, waiting_s - queueing_s, queueing_s)
+    return TimeParts(user_s, system_s, waiting_s - queueing_s, queueing_s)
 
 
 def _trials_of_shared_blocks(trials: Runs[Trial]) -> Runs[Trial]:
@@ -208,12 +207,12 @@ def _time_limit_remark(trials: Runs[Trial]) -> tuple[str, ...]:
     return (remark,) if stopped_count else ()
 
 
-def _account_changes(
+def _resource_changes(
     accountings: Runs[Accounting], slower: Side
 ) -> tuple[Mapping[str, Change], tuple[str, ...]]:
-    """Return the changes of the resources that all trials have, and remarks about the others."""
+    """Return the changes of the resources that all trials have; for others, return the reasons."""
     amounts = accountings.map(
-        lambda usage: {**{name: getattr(usage, name) for name in ACCOUNTS}, **usage.counters}
+        lambda usage: {**{name: getattr(usage, name) for name in RESOURCES}, **usage.counters}
     )
     changes: dict[str, Change] = {}
     unseen: list[str] = []

@@ -73,19 +73,19 @@ def locking(profile: Runs[SampledStacks], waits: Runs[SampledStacks], slower: Si
     futex_callers = frozenset(
         path.functions[:depth]
         for path in all_paths
-        if path.entry == FUTEX and not any(map(is_inside_allocator, path.functions))
+        if path.entry_point == FUTEX and not any(map(is_inside_allocator, path.functions))
         for depth in range(1, len(path.functions) + 1)
     )
 
     def is_at_lock(path: CallPath) -> bool:
         if any(_JOIN_NAME.fullmatch(function.name) for function in path.functions):
             return False
-        inner_functions = tuple(_inner_library_functions(path))
-        if any(_LOCK_NAME.fullmatch(function.name) for function in inner_functions):
+        innermost = tuple(_inner_library_functions(path))
+        if any(_LOCK_NAME.fullmatch(function.name) for function in innermost):
             return True
-        return bool(inner_functions) and (path.entry == FUTEX or path.functions in futex_callers)
+        return bool(innermost) and (path.entry_point == FUTEX or path.functions in futex_callers)
 
-    user_paths = [path for path in chain.from_iterable(cpu_paths.all_runs) if path.entry is None]
+    user_paths = [path for path in chain(*cpu_paths.all_runs) if path.entry_point is None]
     function_s = weights(user_paths, lambda path: path.functions[-1:])
     lock_s = weights(filter(is_at_lock, user_paths), lambda path: path.functions[-1:])
     functions = tuple(

@@ -59,16 +59,16 @@ def with_profile(difference: Difference, runs: Runs[SampledStacks]) -> Differenc
     """
     if not runs.has_both:
         return difference
-    slower, split = difference.slower, difference.split
+    slower, time_parts = difference.slower, difference.time_parts
     paths = runs.map(lambda run: call_paths(run.stacks))
 
     def changes_of(keys: Callable[[CallPath], Iterable[Key]]) -> dict[Key, Change]:
         return changes_by_key(paths.map(lambda run_paths: weights(run_paths, keys)), slower)
 
-    entries = changes_of(lambda path: () if path.entry is None else (path.entry,))
-    unseen = (*difference.unseen.get("profile", ()), *_disagreement_remarks(runs, split))
-    if any(run.hides_kernel for run in runs.all_runs) and "system_s" in split:
-        entries = {WHOLE_KERNEL: split["system_s"]}
+    entry_points = changes_of(lambda path: () if path.entry_point is None else (path.entry_point,))
+    unseen = (*difference.unseen.get("profile", ()), *_disagreement_remarks(runs, time_parts))
+    if any(run.hides_kernel for run in runs.all_runs) and "system_s" in time_parts:
+        entry_points = {WHOLE_KERNEL: time_parts["system_s"]}
         unseen += (
             "the kernel's part of the stacks is missing: the system time of the campaign's own "
             f"trials stands for it, under the name {WHOLE_KERNEL!r}",
@@ -76,8 +76,8 @@ def with_profile(difference: Difference, runs: Runs[SampledStacks]) -> Differenc
     return replace(
         difference,
         on_processor=measure_change(runs.map(lambda run: run.stacks.weight()), slower),
-        entries=entries,
-        functions=changes_of(lambda path: path.functions[-1:] if path.entry is None else ()),
+        entry_points=entry_points,
+        functions=changes_of(lambda path: path.functions[-1:] if path.entry_point is None else ()),
         inclusive=changes_of(lambda path: path.functions),
         callers=_callers(paths, slower),
         unseen={**difference.unseen, "profile": unseen} if unseen else difference.unseen,
@@ -117,7 +117,7 @@ def waits_change(runs: Runs[SampledStacks], slower: Side) -> Mapping[Wait, Chang
     """Return the change of the seconds of each wait; empty unless both conditions have a run."""
 
     def wait_of(path: CallPath) -> tuple[Wait]:
-        return (Wait(path.entry or WHOLE_KERNEL, path.innermost),)
+        return (Wait(path.entry_point or WHOLE_KERNEL, path.innermost),)
 
     return changes_by_key(runs.map(lambda run: weights(call_paths(run.stacks), wait_of)), slower)
 
@@ -139,7 +139,7 @@ def page_faults_change(runs: Runs[SampledStacks], slower: Side) -> FaultsChange 
 class CallPath(Struct, frozen=True):
     """One stack, with its kernel entry point as the only kernel frame."""
 
-    entry: str | None
+    entry_point: str | None
     """Kernel entry point; ``None`` if the stack ends outside the kernel."""
     functions: tuple[Function, ...]
     """Functions of the program, the outermost first."""
@@ -154,10 +154,10 @@ class CallPath(Struct, frozen=True):
 def call_paths(stacks: Stacks) -> tuple[CallPath, ...]:
     """Return the call path of each stack, without the frame for the size of a block."""
     functions = [None if frame.kind in {"kernel", "size"} else frame for frame in stacks.frames]
-    entries = [frame.name if frame.kind == "kernel" else None for frame in stacks.frames]
+    entry_points = [frame.name if frame.kind == "kernel" else None for frame in stacks.frames]
     return tuple(
         CallPath(
-            entries[stack.frames[-1]] if stack.frames else None,
+            entry_points[stack.frames[-1]] if stack.frames else None,
             tuple(filter(None, (functions[index] for index in stack.frames))),
             stack.weight,
         )
@@ -177,11 +177,11 @@ def weights(
     return sums
 
 
-def _disagreement_remarks(runs: Runs[SampledStacks], split: Mapping[str, Change]) -> Iterator[str]:
+def _disagreement_remarks(runs: Runs[SampledStacks], parts: Mapping[str, Change]) -> Iterator[str]:
     """Yield a remark if the profile has more or fewer seconds than the campaign's own trials."""
-    if "user_s" not in split or "system_s" not in split:
+    if "user_s" not in parts or "system_s" not in parts:
         return
-    user, system = split["user_s"], split["system_s"]
+    user, system = parts["user_s"], parts["system_s"]
     for side, profiled_runs, accounted_s in (
         ("baseline", runs.baseline, user.baseline + system.baseline),
         ("candidate", runs.candidate, user.candidate + system.candidate),
@@ -196,7 +196,6 @@ def _disagreement_remarks(runs: Runs[SampledStacks], split: Mapping[str, Change]
 
 
 Picture = Literal["flame-graph", "firefox"]
-"""Kind of a picture of two profiles (`draw_profiles`)."""
 
 
 def draw_profiles(

@@ -17,10 +17,10 @@ from equipoise.why.differences.changes import (
 from equipoise.why.evidence.observer import Function
 
 MIN_MENTIONED_FRACTION = 0.05
-"""Smallest fraction of the gap that the sentence mentions."""
+"""Smallest fraction of the gap for which the sentence mentions a part."""
 
 MAJORITY_SHARE = 0.5
-"""Smallest share of all allocations at which the sentence mentions a size class."""
+"""Smallest share that counts as most: of all allocations, or of the blocks in a size class."""
 
 MIN_FAULT_S = 1e-7
 """Minimum seconds of a page fault."""
@@ -39,15 +39,15 @@ _PART_NAMES = {
     "waiting_s": "waiting",
     "queueing_s": "waiting for a processor",
 }
-"""Names of the parts of the wall time, by their keys in `Difference.split`."""
+"""Names of the parts of the wall time, by their keys in `Difference.time_parts`."""
 _MEMORY_CALLS = frozenset({"mmap", "munmap", "mremap", "brk", "madvise"})
 """System calls that get memory from the kernel, or give it back."""
 
 
-def where_the_time_goes(difference: Difference) -> str:
-    """Return where the extra time goes, in up to three clauses without a full stop.
+def extra_time_clauses(difference: Difference) -> str:
+    """Return up to three clauses, without a full stop, that say where the extra time goes.
 
-    A statement with "perhaps" is uncertain: the interval of the change contains 0.
+    A clause with "perhaps" is uncertain: the interval of the change contains 0.
     """
     calls = _increased_calls(difference)
     faults = _increased_faults(difference)
@@ -70,9 +70,9 @@ def _parts_clause(difference: Difference) -> str:
     if wall_time.extra <= 0:
         return "the typical trial takes longer, but the mean trial does not"
     fractions = {
-        name: difference.split[part].extra / wall_time.extra
+        name: difference.time_parts[part].extra / wall_time.extra
         for part, name in _PART_NAMES.items()
-        if part in difference.split and difference.split[part].is_certain
+        if part in difference.time_parts and difference.time_parts[part].is_certain
     }
     mentioned = [name for name in fractions if fractions[name] >= MIN_MENTIONED_FRACTION]
     if mentioned:
@@ -81,9 +81,9 @@ def _parts_clause(difference: Difference) -> str:
             return _growth_above_gap(difference, mentioned)
         phrases = [f"{100 * fractions[name]:.0f} % {name}" for name in mentioned]
         return joined([phrases[0].replace(" % ", " % of the extra time is ", 1), *phrases[1:]])
-    if "waiting_s" in difference.split:
+    if "waiting_s" in difference.time_parts:
         return "neither user, system nor waiting time certainly grew"
-    if difference.split:
+    if difference.time_parts:
         return "neither user nor system time certainly grew, and waiting is not known"
     return "the user and system time of the trials are not known"
 
@@ -91,9 +91,9 @@ def _parts_clause(difference: Difference) -> str:
 def _growth_above_gap(difference: Difference, mentioned: Sequence[str]) -> str:
     """Return the growth of the mentioned parts, and the reason why it exceeds the gap."""
     extra_s = {
-        name: difference.split[part].extra
+        name: difference.time_parts[part].extra
         for part, name in _PART_NAMES.items()
-        if part in difference.split
+        if part in difference.time_parts
     }
     growth = joined(f"{name} by {duration(extra_s[name])}" for name in mentioned)
     reason = "another part of the time shrank"
@@ -107,9 +107,11 @@ def _growth_above_gap(difference: Difference, mentioned: Sequence[str]) -> str:
 
 def _increased_calls(difference: Difference) -> Mapping[str, CallsChange]:
     """Return the calls whose certain increase explains a part of the gap, most seconds first."""
-    # Seconds from samples are better: seconds of observed calls include the cost of observing.
+    # Sampled seconds are better, because the seconds of observed calls include observing them.
     seconds = {
-        name: (change.seconds if change.waits else difference.entries.get(name, change.seconds))
+        name: (
+            change.seconds if change.waits else difference.entry_points.get(name, change.seconds)
+        )
         for name, change in difference.calls.items()
         if is_increase(change.count)
     }
@@ -122,7 +124,7 @@ def _increased_faults(difference: Difference) -> Change | None:
     """Return the change in page faults; ``None`` if they do not explain a part of the gap."""
     if difference.faults is None or not difference.faults.count.is_certain:
         return None
-    faults, sampled_time = difference.faults.count, difference.entries.get("page_fault")
+    faults, sampled_time = difference.faults.count, difference.entry_points.get("page_fault")
     seconds = faults.extra * MIN_FAULT_S
     if sampled_time is not None:
         seconds = max(seconds, sampled_time.extra)
@@ -144,10 +146,10 @@ def _count_clauses(calls: Mapping[str, CallsChange], faults: Change | None) -> I
 
 
 def _describe_wait(wait: Wait) -> str:
-    """Return "waits in ENTRY POINT", with the function that waits if it has another name."""
-    if wait.function is None or wait.function.name == wait.entry:
-        return f"waits in {wait.entry}"
-    return f"waits of {_describe_function(wait.function)} in {wait.entry}"
+    """Return "waits in read" or, with the function that called read, "waits of load in read"."""
+    if wait.function is None or wait.function.name == wait.entry_point:
+        return f"waits in {wait.entry_point}"
+    return f"waits of {_describe_function(wait.function)} in {wait.entry_point}"
 
 
 def _low_and_high(change: Change) -> tuple[str, str]:
@@ -197,7 +199,7 @@ def _describe_size(blocks: SizeClassChange) -> str:
         return size_text
     if blocks.typical_share >= MAJORITY_SHARE:
         return f"about {size_text}"
-    return f"{blocks.least_bytes:,} to {exact_bytes(blocks.most_bytes)}"
+    return f"{blocks.min_bytes:,} to {exact_bytes(blocks.max_bytes)}"
 
 
 def _uncertain_clause(difference: Difference) -> str | None:

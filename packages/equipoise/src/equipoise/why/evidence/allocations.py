@@ -25,17 +25,19 @@ from equipoise.why.evidence.observer import (
 
 _LIBRARY = "libequipoise_recorder.so"
 _FOLDER_VARIABLE = "EQUIPOISE_ALLOCATIONS"
-_MAGIC_NUMBER = int.from_bytes(b"EQALLOC1", "little")
-_NO_ROOM_BYTES = 1
+"""Variable that names the folder for the recorder's files."""
+_FILE_MARK = int.from_bytes(b"EQALLOC1", "little")
+_FULL_DISK_FILE_BYTES = 1
 """Length of the file of a process that could not be recorded because the disk was full."""
 
 _DISK_IS_FULL = "the disk of the temporary folder is full; set TMPDIR to a folder on another disk"
 
 _HEADER_FIELDS = (
-    "magic table_offset table_bytes tables tables_used classes lifetimes row_words maps_offset "
-    "maps_bytes samples_offset sample_bytes samples samples_taken process parent first_ticks "
-    "first_ns second_ticks second_ns steady_clock ended children_without_file calls_without_table "
-    "births_without_place machine tables_without_room samples_without_room maps_without_room"
+    "magic table_offset table_bytes max_tables tables_used classes lifetimes row_words maps_offset "
+    "maps_bytes samples_offset sample_bytes max_samples samples_taken process_id parent_id "
+    "first_ticks first_ns second_ticks second_ns steady_clock ended children_without_file "
+    "calls_without_table births_without_memory machine tables_without_space samples_without_space "
+    "maps_without_space"
 ).split()
 """Numbers at the beginning of the file, in their order."""
 _TABLE_WORDS_BEFORE_ROWS = 8
@@ -49,16 +51,16 @@ _ROW_WORDS_BEFORE_LIFETIMES = 6
 class SizeClass(Struct, frozen=True):
     """The blocks whose size is in one range; four ranges span a doubling of the size."""
 
-    least_bytes: int
-    most_bytes: int
+    min_bytes: int
+    max_bytes: int
     allocations: int
     bytes: int
     typical_bytes: int
     """Size of most blocks, if most blocks have the same size."""
-    typical_at_least: int
-    """Smallest possible number of blocks of exactly that size."""
+    min_typical_blocks: int
+    """Minimum number of blocks with the typical size."""
     lifetimes: tuple[int, ...]
-    """Number of freed blocks between each bound of ``lifetime_bounds_s`` and the bound before."""
+    """Number of freed blocks up to each bound of ``lifetime_bounds_s``, above the bound before."""
 
 
 class Allocations(Struct, frozen=True):
@@ -79,7 +81,6 @@ class Allocations(Struct, frozen=True):
     stacks: Stacks
     """Sampled stacks; weights are estimated bytes. The innermost frame is the size of the block."""
     unseen: tuple[str, ...]
-    """Sentences about what could not be seen."""
 
 
 class _Recording(Struct, frozen=True):
@@ -87,6 +88,7 @@ class _Recording(Struct, frozen=True):
 
     header: dict[str, int]
     counts: dict[str, int]
+    """Sums of `_COUNTERS` over all threads."""
     rows: Any
     """int64, shape (tables, classes, row_words)."""
 
@@ -103,11 +105,11 @@ def read(folder: Path) -> Allocations:
     recording_by_file = {file: _read_file(file) for file in sorted(folder.glob("*.allocations"))}
     recordings = [recording for recording in recording_by_file.values() if recording is not None]
     bad_files = [file for file, recording in recording_by_file.items() if recording is None]
-    unrecorded_count = sum(file.stat().st_size == _NO_ROOM_BYTES for file in bad_files)
+    unrecorded_count = sum(file.stat().st_size == _FULL_DISK_FILE_BYTES for file in bad_files)
     unseen = [
         f"the allocations in {file.name} are missing: the file is incomplete or has another version"
         for file in bad_files
-        if file.stat().st_size != _NO_ROOM_BYTES
+        if file.stat().st_size != _FULL_DISK_FILE_BYTES
     ]
     stacks = _read_stacks(folder)
     if unrecorded_count:
@@ -121,7 +123,7 @@ def read(folder: Path) -> Allocations:
     bounds_s, classes = _size_classes(recordings)
     counts = {name: sum(recording.counts[name] for recording in recordings) for name in _COUNTERS}
     return Allocations(
-        processes=len({recording.header["process"] for recording in recordings}),
+        processes=len({recording.header["process_id"] for recording in recordings}),
         allocations=sum(size.allocations for size in classes),
         bytes=sum(size.bytes for size in classes),
         frees=sum(sum(size.lifetimes) for size in classes) + counts["unknown_frees"],
@@ -140,10 +142,10 @@ def _read_file(file: Path) -> _Recording | None:
         header_bytes = stream.read(8 * len(_HEADER_FIELDS))
         numbers = np.frombuffer(header_bytes, np.uint64, len(header_bytes) // 8).tolist()
         header = dict(zip(_HEADER_FIELDS, numbers, strict=False))
-        if len(header) < len(_HEADER_FIELDS) or header["magic"] != _MAGIC_NUMBER:
+        if len(header) < len(_HEADER_FIELDS) or header["magic"] != _FILE_MARK:
             return None
         stream.seek(header["table_offset"])
-        table_count = min(header["tables_used"], header["tables"])
+        table_count = min(header["tables_used"], header["max_tables"])
         words = np.frombuffer(stream.read(table_count * header["table_bytes"]), dtype=np.int64)
     tables = words.reshape(table_count, header["table_bytes"] // 8)
     rows = tables[:, _TABLE_WORDS_BEFORE_ROWS:][:, : header["classes"] * header["row_words"]]
@@ -177,16 +179,16 @@ def _size_classes(recordings: list[_Recording]) -> tuple[tuple[float, ...], tupl
         lifetimes = rows[:, _ROW_WORDS_BEFORE_LIFETIMES:][:, :bucket_count].sum(axis=0)
         # Four classes span a doubling: class 4p + q begins at (4 + q) / 4 times 2 to the power p.
         power, quarter = divmod(class_index, 4)
-        least_bytes = (4 + quarter) << power >> 2
+        min_bytes = (4 + quarter) << power >> 2
         next_bytes = (5 + quarter) << power >> 2
         classes.append(
             SizeClass(
-                least_bytes=least_bytes,
-                most_bytes=max(least_bytes, next_bytes - 1),
+                min_bytes=min_bytes,
+                max_bytes=max(min_bytes, next_bytes - 1),
                 allocations=int(rows[:, _ALLOCATIONS].sum()),
                 bytes=int(rows[:, _BYTES].sum()),
                 typical_bytes=int(sizes[counts.argmax()]),
-                typical_at_least=int(counts.max()),
+                min_typical_blocks=int(counts.max()),
                 lifetimes=tuple(lifetimes.tolist()),
             )
         )
@@ -199,9 +201,9 @@ def _missed_allocations(recordings: list[_Recording]) -> list[str]:
         totals.update(recording.header)
         totals.update(recording.counts)
     children, calls = totals["children_without_file"], totals["calls_without_table"]
-    tables, samples = totals["tables_without_room"], totals["samples_without_room"]
-    births, inherited = totals["births_without_place"], totals["inherited_frees"]
-    maps = totals["maps_without_room"]
+    tables, samples = totals["tables_without_space"], totals["samples_without_space"]
+    births, inherited = totals["births_without_memory"], totals["inherited_frees"]
+    maps = totals["maps_without_space"]
     has_unsteady_clock = any(not recording.header["steady_clock"] for recording in recordings)
     remarks: tuple[tuple[int, str], ...] = (
         (children, f"{children} forked processes could not make a recording of their own"),

@@ -37,7 +37,6 @@ from equipoise.why.evidence.sources import DEFAULT_SOURCES, SOURCES, Source, obs
 from equipoise.why.gap import Gap
 
 REPETITIONS = 3
-"""Default number of runs of each condition under each source."""
 MIN_REPETITIONS = 2
 LONG_RUN_S = 10.0
 """Run time in seconds above which `MIN_REPETITIONS` is the default."""
@@ -75,6 +74,7 @@ class EvidenceRun(Struct, frozen=True):
 
     source: str
     condition: int
+    """Index of the condition in the plan."""
     repetition: int
     """Number of the repetition, from 1."""
 
@@ -83,14 +83,14 @@ def missing_runs(record: RunRecord, gap: Gap, request: EvidenceRequest) -> tuple
     """Return the requested runs without an observation, in random order."""
     pair, observations = gap.contrast.pair, record.observations
     known = () if request.repeat_known else observations_of_pair(observations, *pair)
-    repetitions = request.repetitions or default_repetitions(gap.longest_s)
+    repetitions = request.repetitions or default_repetitions(gap.longest_trial_s)
     seed = record.plan.seed + len(observations)
     return draw_runs(*pair, request.sources, repetitions, seed, known)
 
 
-def default_repetitions(longest_s: float) -> int:
+def default_repetitions(longest_trial_s: float) -> int:
     """Return the default number of runs of each condition under each source."""
-    return REPETITIONS if longest_s <= LONG_RUN_S else MIN_REPETITIONS
+    return REPETITIONS if longest_trial_s <= LONG_RUN_S else MIN_REPETITIONS
 
 
 def draw_runs(
@@ -136,8 +136,9 @@ def observe(
     plan_of_gap = replace(record.plan, conditions=conditions)
     environment = own_environment()
     check_effects(plan_of_gap, mapped_by_condition(plan_of_gap, environment), environment)
+    longest_trial_s, factory = gap.longest_trial_s, starter_factory
     with closing(
-        collect(record.plan, runs, longest_s=gap.longest_s, starter_factory=starter_factory)
+        collect(record.plan, runs, longest_trial_s=longest_trial_s, starter_factory=factory)
     ) as observations:
         for runs_so_far, observation in enumerate(observations, start=1):
             store.record_observation(record.id, observation)
@@ -148,17 +149,17 @@ def collect(
     plan: Plan,
     runs: Sequence[EvidenceRun],
     *,
-    longest_s: float,
+    longest_trial_s: float,
     starter_factory: StarterFactory = native_starter,
     now: Callable[[], float] = time.time,
 ) -> Generator[Observation, None, None]:
     """Observe these runs, and yield one observation for each.
 
     If a source cannot be used on this host, its observation has the reason instead of evidence.
-    ``longest_s`` is the time of the longest trial of these conditions. Raise `ConditionFailed` if a
-    hook of a condition without a server failed, and `EquipoiseError` if the launcher failed.
+    Raise `ConditionFailed` if a hook of a condition without a server failed, and `EquipoiseError`
+    if the launcher failed.
     """
-    plan = _with_longer_limits(plan, longest_s)
+    plan = _with_longer_limits(plan, longest_trial_s)
     # Processes that a killed campaign left behind would disturb these runs.
     clear_leftovers()
     with (
@@ -215,9 +216,9 @@ class _ObservingStarter:
         return replace(request, program=None, argv=process.command, environment=process.environment)
 
 
-def _with_longer_limits(plan: Plan, longest_s: float) -> Plan:
+def _with_longer_limits(plan: Plan, longest_trial_s: float) -> Plan:
     """Return the plan with longer time limits, and a new start of the server for each run."""
-    timeout_s = max(MIN_TIMEOUT_S, MAX_SLOWDOWN * longest_s)
+    timeout_s = max(MIN_TIMEOUT_S, MAX_SLOWDOWN * longest_trial_s)
     conditions = list(plan.conditions)
     for index, condition in enumerate(conditions):
         if condition.server is not None:

@@ -22,7 +22,7 @@ _FUNCTION_LINE = re.compile(r"(c?fn)=(?:\((\d+)\)(?:\s|$))?(.*)")
 """Line that names a function or a called function. The file gives each name once with a number, and
 later the number alone."""
 _COST_LINE = re.compile(r"[+\-*\d]")
-"""Beginning of a line with costs; after a line ``calls=``, the costs of the called function."""
+"""Beginning of a line with costs. A line ``calls=`` comes before the costs of a called function."""
 
 
 class Instructions(Struct, frozen=True):
@@ -32,7 +32,6 @@ class Instructions(Struct, frozen=True):
     functions: Mapping[str, int]
     """Instructions of each function itself, without the functions that it called."""
     unseen: tuple[str, ...]
-    """Sentences about what could not be seen."""
 
 
 def wrap(process: Process, folder: Path) -> Process:

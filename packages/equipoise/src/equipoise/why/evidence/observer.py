@@ -21,9 +21,7 @@ from equipoise.model.errors import UnusableInput
 Document = TypeVar("Document")
 
 EVIDENCE_PROGRAM = "equipoise-evidence"
-"""The native observer."""
 DOCUMENT_VERSION = 1
-"""Version of the documents that the observer writes."""
 
 
 class Process(Struct, frozen=True):
@@ -91,7 +89,7 @@ Method = Literal["best", "tracepoints", "ptrace"]
 
 
 class Frequency(Struct, frozen=True):
-    """A value of an argument, and the smallest possible number of its occurrences."""
+    """A value of an argument, and the minimum of its occurrences: rare values are not kept."""
 
     value: int
     count: int
@@ -110,10 +108,10 @@ class Calls(Struct, frozen=True):
     errors: Mapping[str, int]
     """Number of errors by name, such as ``ENOENT``."""
     unfinished: int
-    """Number of calls without an observed return."""
-    bytes_asked: int | None
+    """Number of calls of which no return was observed."""
+    bytes_requested: int | None
     """Sum of the size arguments; ``None`` if the call has no size argument."""
-    bytes_done: int | None
+    bytes_transferred: int | None
     """Sum of the bytes read or written; ``None`` if the call neither reads nor writes."""
     sizes: tuple[Frequency, ...]
     """The most frequent size arguments, at most 8."""
@@ -180,10 +178,9 @@ FREQUENCY_HZ = 999
 KERNEL_IS_HIDDEN = "the kernel's own time and stacks"
 """Beginning of the observer's remark that it may not observe the kernel."""
 
-FunctionKind = Literal["user", "inlined", "python", "told", "kernel", "size", "unknown"]
-"""Origin of a function's name (`Function`)."""
+FunctionKind = Literal["user", "inlined", "python", "generated", "kernel", "size", "unknown"]
+"""Kind of a function, by the origin of its name (`Function`)."""
 SampledSource = Literal["profile", "page_faults", "waits"]
-"""Name of a source that samples stacks."""
 _OBSERVER_COMMANDS = {"profile": "profile", "page_faults": "faults", "waits": "waits"}
 """First argument of the observer, by source."""
 
@@ -192,7 +189,7 @@ class Function(Struct, frozen=True):
     """A function in a stack.
 
     A function of the kernel has the name of its entry point: a system call, ``page_fault``, or
-    ``interrupt``. A function of kind ``told`` has the name that a compiler at run time published.
+    ``interrupt``. A function of kind ``generated`` has a name from the program's map file.
     A frame of kind ``size`` is the size of an allocated block.
     """
 
@@ -233,7 +230,6 @@ class SampledStacks(Struct, frozen=True):
     """Sum over all events, sampled or not, in the unit of the weights; ``None`` if unknown."""
     stacks: Stacks
     unseen: tuple[str, ...]
-    """Sentences about what could not be seen."""
 
     @property
     def hides_kernel(self) -> bool:

@@ -1,7 +1,8 @@
 """Interventions in files: syncs, buffers, standard output, the page cache.
 
 `preload_intervention` makes the change in a preloaded library, which replaces functions of libc.
-``intervention.py`` explains ``only_confirms`` and ``changes``, the fields of an `Intervention`.
+``cannot_refute`` is set if the gap may stay although the cause exists. ``changed_property`` is what
+an intervention must change to test its cause; by default, the evidence of the cause.
 """
 
 from __future__ import annotations
@@ -25,25 +26,25 @@ from equipoise.why.interventions.intervention import (
 )
 
 _WRITE_CAUSES = frozenset({"tiny_writes"})
-_COLD_CAUSES = frozenset({"cold_file"})
+_COLD_FILE_CAUSES = frozenset({"cold_file"})
 _UNBUFFERED_PYTHON = "PYTHONUNBUFFERED"
+"""Variable that makes Python write each line at once, unless the variable is empty."""
 _MEMORY_FILE_SYSTEMS = frozenset({"tmpfs", "ramfs", "hugetlbfs", "devtmpfs", "proc", "sysfs"})
 _NO_FILE_REASON = "the evidence names no existing file: give one as an argument of the commands"
 _READ_LINE_FORMAT = "cat < {0} > /dev/null"
-# `dd` with iflag=nocache and count=0 drops the whole file from the cache (manual of dd).
 _DROP_LINE_FORMAT = "{{ sync {0} && dd if={0} iflag=nocache count=0 status=none; }}"
+"""Shell line that drops the file ``{0}`` from the page cache (manual of dd, ``nocache``)."""
 
 
 def file_interventions(case: Case) -> tuple[Intervention, ...]:
     """Return the interventions in files."""
 
     def buffered_python(condition: Condition) -> Condition:
-        # Python buffers its output if this variable is empty or unset.
         is_set = variable_value(condition, _UNBUFFERED_PYTHON, case.site)
         return with_variables(condition, {_UNBUFFERED_PYTHON: ""} if is_set else {})
 
     return (
-        # Without a sync, a power failure loses data, so this change is not advised to users.
+        # Without fsync, a power failure loses data, so no user should keep this change.
         preload_intervention(
             case, "quick_sync", "answering fsync at once", frozenset({"sync_per_record"})
         ),
@@ -65,25 +66,25 @@ def file_interventions(case: Case) -> tuple[Intervention, ...]:
             name="output_discarded",
             summary="throwing the output away (/dev/null)",
             causes=_WRITE_CAUSES,
-            alter=_output_to(Output("discard"), case),
-            only_confirms=True,
-            changes="the file",
+            alter=_with_output(Output("discard"), case),
+            cannot_refute=True,
+            changed_property="the output",
         ),
         Intervention(
             name="output_to_file",
             summary="sending the output to a file",
             causes=_WRITE_CAUSES,
-            # "count" is a file of the launcher without a name: the kernel removes it at the end.
-            alter=_output_to(Output("count"), case),
-            only_confirms=True,
-            changes="the file",
+            # The output "count" goes to a file without a name, which the launcher makes.
+            alter=_with_output(Output("count"), case),
+            cannot_refute=True,
+            changed_property="the output",
             advice="{command} > FILE",
         ),
         *_page_cache_interventions(case),
     )
 
 
-def _output_to(output: Output, case: Case) -> Alter:
+def _with_output(output: Output, case: Case) -> Alter:
     def alter(condition: Condition) -> Condition:
         current = condition.output or case.output
         is_same = current == output or (output.kind == "count" and current.kind == "file")
@@ -94,7 +95,7 @@ def _output_to(output: Output, case: Case) -> Alter:
 
 def _page_cache_interventions(case: Case) -> Iterator[Intervention]:
     """Yield the interventions that read or drop files before each trial."""
-    evidence_files = map(os.path.abspath, case.evidence_names(_COLD_CAUSES, "file"))
+    evidence_files = map(os.path.abspath, case.names_in_evidence(_COLD_FILE_CAUSES, "file"))
     existing_files = [file for file in evidence_files if os.path.isfile(file)]
     files = tuple(dict.fromkeys(existing_files or _file_arguments(case)))
     files_phrase = "the file" if len(files) == 1 else "the files"
@@ -102,26 +103,26 @@ def _page_cache_interventions(case: Case) -> Iterator[Intervention]:
     yield Intervention(
         name="warm_files",
         summary=f"reading {files_phrase} into the page cache",
-        causes=_COLD_CAUSES,
+        causes=_COLD_FILE_CAUSES,
         alter=_before_each_trial(files, _READ_LINE_FORMAT),
         impossible_because=no_file_reason,
-        only_confirms=True,
+        cannot_refute=True,
     )
     yield preload_intervention(
         case,
         "keep_cache",
         f"keeping {files_phrase} in the page cache",
-        _COLD_CAUSES,
+        _COLD_FILE_CAUSES,
         further_change=_before_each_trial(files, _READ_LINE_FORMAT),
         impossible_because=no_file_reason,
     )
     yield Intervention(
         name="cold_files",
         summary=f"dropping {files_phrase} from the page cache",
-        causes=_COLD_CAUSES,
+        causes=_COLD_FILE_CAUSES,
         alter=_before_each_trial(files, _DROP_LINE_FORMAT),
         impossible_because=no_file_reason or _no_cold_files_reason(files, case.host),
-        only_confirms=True,
+        cannot_refute=True,
     )
 
 

@@ -20,18 +20,19 @@ from equipoise.design.site import Site
 from equipoise.measure.environment.system import Host
 from equipoise.measure.installation import REINSTALL_HINT
 from equipoise.model.plan import TUNABLES_VARIABLE, Condition, Output
-from equipoise.model.why import ExpectedChange, Explanation
+from equipoise.model.why import Explanation, ReachCheck
 
 Alter = Callable[[Condition], Condition]
 """Function that returns a changed condition with the same name; the campaign's plan renames it."""
 
 INTERVENTION_LIBRARY = "libequipoise_interventions.so"
-"""Preloaded library with one change for each value of `MODE_VARIABLE` (crates/interpose)."""
+"""Preloaded library that makes the change (crates/interpose)."""
 MODE_VARIABLE = "EQUIPOISE_INTERVENTION"
+"""Variable that names the change of the library, such as ``quick_sync``."""
 SHAM_MODE = "nothing"
-"""Value of `MODE_VARIABLE` for the sham, with which the library changes nothing."""
+"""Value of `MODE_VARIABLE` for the sham: the library changes nothing."""
 
-ChangedProperty = Literal["what the cause names", "the file", "threads", "CPUs", "nothing"]
+ChangedProperty = Literal["evidence of the cause", "the output", "threads", "CPUs", "nothing"]
 """Property that an intervention must change to test its causes (kinds/explain/reach.py)."""
 PRELOAD_VARIABLE = "LD_PRELOAD"
 
@@ -53,18 +54,18 @@ class Intervention(Struct, frozen=True):
     conditions are compared with their shams."""
     impossible_because: str | None = None
     """Reason why the change is impossible on this host: ``libjemalloc2 is not installed: …``."""
-    only_confirms: bool = False
-    """Whether the intervention may miss an existing cause, and therefore refutes nothing."""
+    cannot_refute: bool = False
+    """Whether the gap may stay although the cause exists, so that nothing refutes the cause."""
     advice: str | None = None
     """Shell line with which a user keeps the change; ``{command}`` stands for the command.
     ``None`` if nobody should keep the change."""
-    changes: ChangedProperty = "what the cause names"
+    changed_property: ChangedProperty = "evidence of the cause"
     """Property that must differ in an observed run or in the campaign's trials. If it does not,
     the intervention has not reached the cause and refutes nothing."""
-    expected: tuple[ExpectedChange, ...] | None = None
-    """Changes that the trials must show; ``None`` before the check that precedes the campaign."""
-    is_reachable: bool = True
-    """``False`` if the check before the campaign shows that the intervention reaches no cause."""
+    reach_checks: tuple[ReachCheck, ...] | None = None
+    """Checks whether the change reaches its causes; ``None`` before the run that they need."""
+    may_reach_cause: bool = True
+    """``False`` if an observed run shows that the intervention reaches no cause."""
     max_ratio: float = math.inf
     """Largest known ratio of times that such a change makes; a larger gap has another cause."""
 
@@ -82,7 +83,7 @@ class Case(Struct, frozen=True):
     ratio: float | None = None
     """Ratio of the gap, or the end of its interval if that is nearer to 1."""
 
-    def evidence_names(self, causes: frozenset[str], key: str) -> Iterator[str]:
+    def names_in_evidence(self, causes: frozenset[str], key: str) -> Iterator[str]:
         """Yield the names in the evidence of these causes, such as each ``file`` or ``lock``."""
         for cause in self.causes:
             value = cause.evidence.get(key)
@@ -129,7 +130,7 @@ def tunables_intervention(
     values: Mapping[str, str],
     *,
     further_change: Alter = lambda condition: condition,
-    only_confirms: bool = False,
+    cannot_refute: bool = False,
     impossible_because: str | None = None,
 ) -> Intervention:
     """Return an intervention that sets glibc's tunables (ld.so(8)), and makes a further change."""
@@ -139,7 +140,7 @@ def tunables_intervention(
         causes=causes,
         alter=lambda condition: with_tunables(further_change(condition), values, case.site),
         impossible_because=impossible_because,
-        only_confirms=only_confirms,
+        cannot_refute=cannot_refute,
         advice=f"{TUNABLES_VARIABLE}={tunables_text(dict(values))} {{command}}",
     )
 

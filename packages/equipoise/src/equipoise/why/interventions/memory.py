@@ -51,7 +51,7 @@ def memory_interventions(case: Case) -> tuple[Intervention, ...]:
             "growing the heap by 64 MiB (top_pad)",
             frozenset({"more_allocations"}),
             _LARGE_STEP_TUNABLES,
-            only_confirms=True,
+            cannot_refute=True,
         ),
         *(
             _allocator_intervention(allocator, case)
@@ -71,7 +71,7 @@ def memory_interventions(case: Case) -> tuple[Intervention, ...]:
             causes=_PAGE_CAUSES,
             alter=_with_huge_pages,
             impossible_because=no_huge_pages_reason,
-            only_confirms=True,
+            cannot_refute=True,
         ),
         tunables_intervention(
             case,
@@ -80,7 +80,7 @@ def memory_interventions(case: Case) -> tuple[Intervention, ...]:
             _PAGE_CAUSES,
             _HUGE_PAGE_TUNABLES,
             further_change=_with_huge_pages,
-            only_confirms=True,
+            cannot_refute=True,
             impossible_because=no_huge_pages_reason,
         ),
         preload_intervention(
@@ -99,7 +99,7 @@ def memory_interventions(case: Case) -> tuple[Intervention, ...]:
             causes=frozenset({"page_faults"}),
             alter=lambda condition: with_process(condition, huge_pages=False),
             impossible_because=no_huge_pages_reason,
-            only_confirms=True,
+            cannot_refute=True,
         ),
     )
 

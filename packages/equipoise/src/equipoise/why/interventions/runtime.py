@@ -53,9 +53,9 @@ def runtime_interventions(case: Case) -> tuple[Intervention, ...]:
             alter=lambda condition: _with_threads(
                 condition, len(condition.measured_process.process.cpus or cpus)
             ),
-            changes="threads",
+            changed_property="threads",
             impossible_because=one_cpu_reason,
-            only_confirms=True,
+            cannot_refute=True,
             advice=_threads_advice(len(cpus)),
         ),
         Intervention(
@@ -63,8 +63,8 @@ def runtime_interventions(case: Case) -> tuple[Intervention, ...]:
             summary="a single thread",
             causes=_MANY_THREADS_CAUSES,
             alter=lambda condition: _with_threads(condition, 1),
-            changes="threads",
-            only_confirms=True,
+            changed_property="threads",
+            cannot_refute=True,
             advice=_threads_advice(1),
         ),
         Intervention(
@@ -72,9 +72,9 @@ def runtime_interventions(case: Case) -> tuple[Intervention, ...]:
             summary="pinning to one CPU",
             causes=_MANY_THREADS_CAUSES | {"messages"},
             alter=lambda condition: with_process(condition, cpus=one_cpu),
-            changes="CPUs",
+            changed_property="CPUs",
             impossible_because=one_cpu_reason,
-            only_confirms=True,
+            cannot_refute=True,
             advice=f"taskset -c {','.join(map(str, one_cpu))} {{command}}",
         ),
         Intervention(
@@ -87,9 +87,9 @@ def runtime_interventions(case: Case) -> tuple[Intervention, ...]:
                 if condition.measured_process.process.cpus is None
                 else with_process(condition, cpus=cpus)
             ),
-            changes="CPUs",
+            changed_property="CPUs",
             impossible_because=one_cpu_reason,
-            only_confirms=True,
+            cannot_refute=True,
         ),
         # This change gives no advice: without sleeps, a program that polls would never pause.
         preload_intervention(case, "no_sleep", "answering sleeps at once", frozenset({"sleeping"})),
@@ -100,14 +100,14 @@ def runtime_interventions(case: Case) -> tuple[Intervention, ...]:
             summary="fixing the hash seeds (PYTHONHASHSEED=0)",
             causes=frozenset({"more_time_in_python_function"}),
             alter=lambda condition: with_variables(condition, _FIXED_SEEDS),
-            only_confirms=True,
+            cannot_refute=True,
         ),
         Intervention(
             name="even_environment",
             summary="making both environments equally large",
             causes=_FUNCTION_CAUSES,
             alter=with_equal_size,
-            only_confirms=True,
+            cannot_refute=True,
             max_ratio=_MAX_LAYOUT_RATIO,
         ),
         Intervention(
@@ -115,7 +115,7 @@ def runtime_interventions(case: Case) -> tuple[Intervention, ...]:
             summary="fixing the addresses (ASLR off)",
             causes=_FUNCTION_CAUSES,
             alter=lambda condition: with_process(condition, random_addresses=False),
-            only_confirms=True,
+            cannot_refute=True,
             max_ratio=_MAX_LAYOUT_RATIO,
         ),
     )
