@@ -218,7 +218,7 @@ def plan_of_commits(
     needed_indices = [commit.index for commit in request.needed]
     needed_checkouts = [checkouts[index] for index in needed_indices]
     commands, listing_warnings = common_benchmarks(request, needed_checkouts)
-    if tool is not None and tool.listing is not None:
+    if tool is not None and tool.selection_options is not None:
         all_names = [command.name for command in commands]
         names = chosen_benchmarks(tool, request.metrics, all_names)
         commands = tuple(command for command in commands if command.name in names)
@@ -251,7 +251,7 @@ def _named_benchmarks(
     """Return the benchmark of each command or metric; empty if there is only one benchmark."""
     if len(commands) > 1:
         return tuple(
-            CommitBenchmark(command.name, metrics[0], process=index)
+            CommitBenchmark(command.name, metrics[0], command_index=index)
             for index, command in enumerate(commands)
         )
     if len(metrics) > 1:
@@ -302,7 +302,7 @@ def _metrics(
 ) -> tuple[tuple[str, ...], tuple[CampaignWarning, ...]]:
     tool = request.tool
     metrics, warnings = metrics_of(request, checkouts, conditions, scratch)
-    if tool is None or tool.listing is not None:
+    if tool is None or tool.selection_options is not None:
         return metrics, warnings
     all_names = [metric.removesuffix(BENCHMARK_SUFFIX) for metric in metrics]
     names = chosen_benchmarks(tool, request.metrics, all_names)

@@ -1,9 +1,9 @@
-"""Runs campaigns over commits: builds commits before each block, and leaves out commits that fail.
+"""Runs campaigns over commits: builds commits before each block, and withdraws commits that fail.
 
 A block runs some of the commits, with one or several commands. Before the block, its commits are
-built and warmed up. A commit that does not build is left out of all later blocks. If a command
-fails in a commit, the benchmarks of this command leave out the commit from then on. The ledger has
-the reason, and the number of the first block without the commit.
+built and warmed up. A commit that does not build is withdrawn: later blocks do not run it. If a
+command fails in a commit, the commit is withdrawn for the benchmarks of this command. The ledger
+has the reason, and the number of the first block without the commit.
 
 The judge chooses the commits of each block, and the end of the search. This module identifies
 commits and benchmarks by their indices in the plan.
@@ -41,16 +41,16 @@ REFERENCE_COMMIT = 0
 
 
 class Withdrawal(Struct, frozen=True):
-    """A withdrawal: a benchmark leaves out a commit from a certain block on."""
+    """From a certain block on, a benchmark does not run a commit."""
 
     commit: int
-    block: int
+    first_block: int
     """Number of the first measured block without the commit."""
     benchmark: int = 0
 
 
 class Builds(Protocol):
-    """The builds of the commits of a campaign."""
+    """The builds of the commits of a campaign; commits are indices."""
 
     def built_commits(self) -> Collection[int]:
         """Return the commits that are built."""
@@ -66,6 +66,7 @@ def withdrawals_of(record: RunRecord) -> tuple[Withdrawal, ...]:
     """Return all withdrawals of a campaign, in the order of blocks."""
     plan, terms = record.plan, commits_plan_of(record.plan)
     first_blocks: dict[tuple[int, int], int] = {}
+    """First block without the commit, by commit and benchmark."""
     for notice in record.notices:
         condition, block = notice.condition, notice.without_from
         if notice.code != NOT_BUILT or condition is None or block is None:
@@ -84,19 +85,21 @@ def withdrawals_of(record: RunRecord) -> tuple[Withdrawal, ...]:
     withdrawals = (
         Withdrawal(commit, block, benchmark) for (commit, benchmark), block in first_blocks.items()
     )
-    return tuple(sorted(withdrawals, key=lambda each: (each.block, each.commit, each.benchmark)))
+    return tuple(
+        sorted(withdrawals, key=lambda each: (each.first_block, each.commit, each.benchmark))
+    )
 
 
 def _unmeasured_benchmarks(plan: Plan, trial: Trial) -> tuple[int, ...]:
     """Return the benchmarks that a failed trial did not measure; empty for a needed commit."""
     terms = commits_plan_of(plan)
     if terms.commit_of(trial.condition) in terms.needed_commits:
-        # A needed commit is never left out: its failure ends the campaign.
+        # A needed commit is never withdrawn: its failure ends the campaign.
         return ()
     return tuple(
         index
         for index, benchmark in enumerate(benchmarks_of(plan))
-        if benchmark.process == terms.command_of(trial.condition)
+        if benchmark.command_index == terms.command_of(trial.condition)
         and (ends_campaign(plan, trial) or cost_function(benchmark.metric)(trial) is None)
     )
 
@@ -104,17 +107,17 @@ def _unmeasured_benchmarks(plan: Plan, trial: Trial) -> tuple[int, ...]:
 class CommitsJudge(Judge, ABC):
     """The judge of a campaign over commits: chooses the commits of each block.
 
-    ``stopping`` is not used. ``builds`` is ``None`` if a recorded campaign is only analysed.
+    ``stopping`` has no effect. ``builds`` is ``None`` if a recorded campaign is only analysed.
     """
 
     def __init__(self, plan: Plan, stopping: Stopping, builds: Builds | None = None) -> None:
         self.plan = plan
         self.terms = commits_plan_of(plan)
-        self.left_out: set[tuple[int, int]] = set()
-        """Pairs of a commit and a benchmark: the benchmark leaves out the commit."""
+        self.withdrawn: set[tuple[int, int]] = set()
+        """Pairs of a withdrawn commit and the benchmark that does not run the commit any more."""
         self._builds = builds
         self._later_withdrawals: list[Withdrawal] = []
-        """Recorded withdrawals after the blocks that are added so far."""
+        """Recorded withdrawals after the latest added block."""
         self._trial_s: list[float] = []
         """Wall seconds of each trial so far."""
 
@@ -129,7 +132,7 @@ class CommitsJudge(Judge, ABC):
             self.add(block)
         # Add the withdrawals before an interrupted last block.
         for withdrawal in self._later_withdrawals:
-            self.leave_out(withdrawal.commit, withdrawal.benchmark)
+            self.withdraw(withdrawal.commit, withdrawal.benchmark)
         self._later_withdrawals = []
 
     def add(self, block: tuple[Trial, ...]) -> None:
@@ -142,7 +145,7 @@ class CommitsJudge(Judge, ABC):
             trials = tuple(
                 trial
                 for trial in block
-                if self.terms.command_of(trial.condition) == benchmark.process
+                if self.terms.command_of(trial.condition) == benchmark.command_index
             )
             has_failed = any(
                 ends_campaign(self.plan, trial) or index in _unmeasured_benchmarks(self.plan, trial)
@@ -168,14 +171,14 @@ class CommitsJudge(Judge, ABC):
         )
 
     def _withdraw_before(self, block: int) -> None:
-        while self._later_withdrawals and self._later_withdrawals[0].block <= block:
+        while self._later_withdrawals and self._later_withdrawals[0].first_block <= block:
             withdrawal = self._later_withdrawals.pop(0)
-            self.leave_out(withdrawal.commit, withdrawal.benchmark)
+            self.withdraw(withdrawal.commit, withdrawal.benchmark)
 
-    def leave_out(self, commit: int, benchmark: int) -> None:
-        """Leave a commit out of all later blocks of a benchmark."""
-        self.left_out.add((commit, benchmark))
-        self._withdraw(commit, benchmark)
+    def withdraw(self, commit: int, benchmark: int) -> None:
+        """Withdraw a commit: the later blocks of a benchmark do not run the commit."""
+        self.withdrawn.add((commit, benchmark))
+        self._withdraw_from_search(commit, benchmark)
 
     def stop_reason(self) -> Literal["verdict", "precision"] | None:
         """Return ``verdict`` once the search is over."""
@@ -208,8 +211,8 @@ class CommitsJudge(Judge, ABC):
         """Add the costs of commits in one block, by benchmark."""
 
     @abstractmethod
-    def _withdraw(self, commit: int, benchmark: int) -> None:
-        """Change the search: a commit is left out of all later blocks of a benchmark."""
+    def _withdraw_from_search(self, commit: int, benchmark: int) -> None:
+        """Change the search of a benchmark, because a commit is withdrawn."""
 
     @abstractmethod
     def _choose_conditions(self, built: Collection[int], build_trials: float) -> tuple[int, ...]:
@@ -275,15 +278,15 @@ class CommitsSegment(SegmentInProgress, kw_only=True):
         self._withdraw_failed(trials, block + 1)
 
     def _withdraw_failed(self, trials: Sequence[Trial], block: int) -> bool:
-        """Leave out the commits of failed trials; return whether there are new withdrawals."""
+        """Withdraw the commits of failed trials; return whether there are new withdrawals."""
         assert isinstance(self.judge, CommitsJudge), "a campaign over commits has its own judge"
         benchmarks, terms = benchmarks_of(self.plan), commits_plan_of(self.plan)
         has_new_withdrawals = False
         for trial in trials:
             commit = terms.commit_of(trial.condition)
             unmeasured = _unmeasured_benchmarks(self.plan, trial)
-            left_out = self.judge.left_out
-            indices = tuple(index for index in unmeasured if (commit, index) not in left_out)
+            withdrawn = self.judge.withdrawn
+            indices = tuple(index for index in unmeasured if (commit, index) not in withdrawn)
             if not indices:
                 continue
             has_new_withdrawals = True
@@ -306,7 +309,7 @@ class CommitsSegment(SegmentInProgress, kw_only=True):
         notice = RecordedWarning(code, summary, hint, condition=commit, without_from=block)
         self.store.record_notice(self.run_id, notice)
         for benchmark in benchmarks:
-            self.judge.leave_out(commit, benchmark)
+            self.judge.withdraw(commit, benchmark)
 
 
 class CommitsAnalysis(AnalysisKind):

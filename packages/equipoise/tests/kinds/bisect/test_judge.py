@@ -128,8 +128,8 @@ def test_commits_that_do_not_build_form_a_group_with_the_next_that_does(tmp_path
     assert not ran & {7, 8, 9}
     read = withdrawals_of(record)
     assert {withdrawal.commit for withdrawal in read} == {7, 8, 9}
-    assert [withdrawal.block for withdrawal in read] == sorted(
-        withdrawal.block for withdrawal in read
+    assert [withdrawal.first_block for withdrawal in read] == sorted(
+        withdrawal.first_block for withdrawal in read
     )
 
 
@@ -241,12 +241,12 @@ def test_a_commit_left_out_after_a_block_that_was_cut_is_left_out_when_read_back
     record = Stage(tmp_path, steps(16, 8), broken=frozenset({8})).start(plan)
     (left_out,) = withdrawals_of(record)
     measured = (trial for trial in record.trials if trial.phase == "measured")
-    earlier = [trial for trial in measured if trial.block < left_out.block]
-    assert earlier[-1].block == left_out.block - 1
+    earlier = [trial for trial in measured if trial.block < left_out.first_block]
+    assert earlier[-1].block == left_out.first_block - 1
     killed = replace(record, trials=tuple(earlier[:-1]))
     judge = BisectionJudge(plan, plan.stopping)
     judge.replay(killed)
-    assert judge.left_out == {(8, 0)}
+    assert judge.withdrawn == {(8, 0)}
 
 
 def test_another_warning_does_not_leave_out_a_commit(tmp_path: Path) -> None:
@@ -259,7 +259,7 @@ def test_another_warning_does_not_leave_out_a_commit(tmp_path: Path) -> None:
         replace(notice, without_from=None),
     )
     assert withdrawals_of(replace(record, notices=forged)) == ()
-    assert withdrawals_of(record) == (Withdrawal(4, withdrawals_of(record)[0].block),)
+    assert withdrawals_of(record) == (Withdrawal(4, withdrawals_of(record)[0].first_block),)
 
 
 def plan_with_a_branch() -> Plan:

@@ -146,7 +146,7 @@ def _processes(file: SourceFile, result: _CommandResult) -> Iterator[Process]:
 def _values_of_runs(
     file: SourceFile, result: _CommandResult
 ) -> Iterator[tuple[dict[str, float], Sequence[int | None]]]:
-    """Yield the values of each run, and a list with its exit code; the list may be empty."""
+    """Yield the values of each run, and a list: its exit code, or nothing if it is unknown."""
     if result.measurements is not None:
         for run in result.measurements:
             values = {

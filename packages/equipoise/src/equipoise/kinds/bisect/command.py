@@ -50,8 +50,8 @@ from equipoise.revisions.commits import (
     MergedCommits,
     commits_between,
     diff_between,
+    documentation_commits,
     merged_commits,
-    prose_commits,
     weights_by_path,
 )
 from equipoise.revisions.git import Repository
@@ -71,11 +71,12 @@ class BisectRequest(CommitsRequest, frozen=True, kw_only=True):
     """Paths whose changes the user suspects."""
     prior: tuple[float, ...] = ()
     """Prior weight of each commit; empty for equal weights."""
-    prose: tuple[int, ...] = ()
+    documentation_commits: tuple[int, ...] = ()
     """Indices of the commits that change only documentation."""
     merged: MergedCommits = MergedCommits()
     """Commits of branches that were merged between the good and the bad commit."""
     why: Literal["observe", "test"] | None = None
+    """How a culprit is explained; ``None`` for no explanation."""
     layouts: int | None = None
     """Number of memory layouts; each block uses a random layout."""
 
@@ -118,18 +119,18 @@ def bisect_plan(
         bad=request.bad,
         likely=request.likely,
         prior=request.prior,
-        prose=request.prose,
+        documentation_commits=request.documentation_commits,
         branch_commits=request.merged.commits,
         branches=request.merged.branches,
         why=request.why,
         layout_spread=measured_spread,
     )
     contrasts: list[Contrast] = []
-    # For each command: a condition for the good commit, then conditions for the later commits.
+    # Each command has a condition for the good commit, then conditions for the later commits.
     for good_condition in range(0, len(plan.conditions), len(request.commits_with_branches)):
         levels = plan.conditions[good_condition].levels
         stratum = {factor: level for factor, level in levels.items() if factor != REVISION}
-        bad_condition = good_condition + terms.last
+        bad_condition = good_condition + terms.bad_index
         contrasts.append(Contrast(good_condition, bad_condition, REVISION, stratum))
     layouts_plan, layout_warnings = plan_with_layouts(plan, request.layouts, None)
     # `plan_with_layouts` raises the minimum number of blocks. A search needs no such minimum.
@@ -373,7 +374,7 @@ def _bisect_request(bisect_options: BisectOptions) -> BisectRequest:
         bad=bad,
         commits=commits,
         merged=merged,
-        prose=prose_commits(repository, (*commits, *merged.commits)),
+        documentation_commits=documentation_commits(repository, (*commits, *merged.commits)),
         layouts=bisect_options.layouts,
         why=why,
         likely=suspected_paths,

@@ -1,4 +1,8 @@
-"""Explain why a culprit differs from its parent, and show hunks of the diff between both."""
+"""Explain why a culprit differs from its parent, and show hunks of the diff from its parent.
+
+A hunk is a part of a diff with neighbouring changed lines. Hunks that name a slower function are
+shown.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +47,7 @@ _COMPILER_SUFFIX = re.compile(r"(\.(constprop|part|isra|cold|lto_priv|llvm)\b.*|
 _ARGUMENT_TYPES = re.compile(r"\([^()]*\)( const)?$")
 _TYPE_PARAMETERS = re.compile(r"<[^<>]*>")
 _IDENTIFIER = re.compile(r"\b[^\W\d]\w*")
-_FILE_OR_HUNK = re.compile(
+_FILE_NAME_OR_HUNK = re.compile(
     r"^(?:--- a/|\+\+\+ b/)(?P<file>.*)|^@@ .*? @@.*(?:\n[ +\-\\].*)*", re.MULTILINE
 )
 """The name of a file (group ``file``), or a whole hunk."""
@@ -112,7 +116,7 @@ def _culprit_contrasts(record: RunRecord, blocks: Blocks) -> Iterator[JudgedCont
         explained_merges = {branch.merge for branch in result.branches if branch.culprits}
         for culprit in result.every_culprit:
             parent, commit = (
-                terms.condition_of(benchmark.process, indices[name])
+                terms.condition_of(benchmark.command_index, indices[name])
                 for name in (culprit.parent, culprit.commit)
             )
             # Several benchmarks of one command may have the same culprit.
@@ -125,13 +129,13 @@ def _with_explained(
     document: BisectDocument, plan: Plan, contrast: Contrast, explained: ExplainedCulprit
 ) -> BisectDocument:
     if document.bisect is not None:
-        return replace(document, bisect=replace(document.bisect, explained=explained))
+        return replace(document, bisect=replace(document.bisect, explained_culprit=explained))
     terms = bisection_of(plan)
     command, results = terms.command_of(contrast.candidate), list(document.bisects)
     for index, benchmark in enumerate(benchmarks_of(plan)):
         culprits = {culprit.commit for culprit in results[index].every_culprit}
-        if benchmark.process == command and explained.commit in culprits:
-            results[index] = replace(results[index], explained=explained)
+        if benchmark.command_index == command and explained.commit in culprits:
+            results[index] = replace(results[index], explained_culprit=explained)
             break
     return replace(document, bisects=tuple(results))
 
@@ -222,7 +226,7 @@ def _hunks_naming(patch: str, functions: Sequence[str]) -> Iterator[DiffHunk]:
 def _hunks(patch: str) -> Iterator[tuple[str, list[str]]]:
     """Yield the file and the lines of each hunk of a patch."""
     file = ""
-    for match in _FILE_OR_HUNK.finditer(patch):
+    for match in _FILE_NAME_OR_HUNK.finditer(patch):
         if match["file"] is None:
             yield file, match[0].split("\n")
         else:

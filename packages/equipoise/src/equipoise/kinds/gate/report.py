@@ -1,4 +1,8 @@
-"""Show the outcome of a gate in pull requests, in job summaries and on the screen."""
+"""Show the outcome of a gate in pull requests, in job summaries and on the screen.
+
+``forms`` selects where a part appears: ``BRIEF`` and ``VERBOSE`` are a terminal without and with
+``--verbose``, ``TEXT`` is Markdown.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +54,7 @@ OUTCOME_LABELS: dict[GateOutcome, str] = {
 _MAX_UNFOLDED_PASSES = 10
 """Maximum number of passing benchmarks that are shown without a fold."""
 _BUDGET_FACTOR = 1.2
-"""Suggested budget over the forecast seconds. The forecast is a median without the warm-up."""
+"""Suggested budget over the forecast seconds. The forecast is a median, without warm-up."""
 _MAX_ROW_CHARACTERS = 40_000
 """Maximum characters of all rows in Markdown. A comment on GitHub holds 65,536 characters."""
 
@@ -105,7 +109,7 @@ def gate_document(document: GateDocument) -> Document:
         ),
     ]
     names_by_line: dict[str, list[str]] = {}
-    for name, line in gate.bisect.items():
+    for name, line in gate.bisect_lines.items():
         names_by_line.setdefault(line, []).append(name)
     for line, names in itertools.islice(names_by_line.items(), MAX_ALIKE):
         noun = "commit" if len(names) == 1 else "commits"
@@ -226,6 +230,7 @@ def _cells_of_row(row: GateRow, alpha: float) -> Mapping[str, str]:
 def _equivalence_interval(row: GateRow, alpha: float) -> str:
     """Return the interval that decided the outcome, with its coverage."""
     interval, level = row.equivalence_ci, row.equivalence_level
+    # The level of a row is a part of alpha, which all rows share.
     shared_level = max(alpha, row.level) * level / row.level
     scope = " over the benchmarks reported" if shares_alpha(level, shared_level) else ""
     return f"{interval_text(interval, 'open')} ({percentage(1.0 - shared_level)}{scope})"

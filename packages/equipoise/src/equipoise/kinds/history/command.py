@@ -1,4 +1,8 @@
-"""``equipoise history``: measure revisions side by side, and name the commits with a change."""
+"""``equipoise history``: measure revisions side by side, and name the commits with a change.
+
+A history is a series of campaigns with the same properties (`_series_digest`). Campaigns of an era
+also have the same environment (`_era_digest`).
+"""
 
 from __future__ import annotations
 
@@ -30,7 +34,12 @@ from equipoise.files.state import HOST_VARIABLE, host_name
 from equipoise.interop.reading import read_within_bounds
 from equipoise.interop.series import SERIES_FORMATS
 from equipoise.interop.series.reading import read_series
-from equipoise.kinds.history.judge import HistoryJudge, check_judgement, read_history, series_of
+from equipoise.kinds.history.judge import (
+    HistoryJudge,
+    campaigns_of_series,
+    check_judgement,
+    read_history,
+)
 from equipoise.kinds.history.terms import STUDY, HistoryDocument, HistoryPlan, history_of
 from equipoise.ledger import Ledger, ledger_exists, open_for_reading
 from equipoise.measure.environment import snapshot
@@ -79,6 +88,7 @@ class HistoryRequest(CommitsRequest, frozen=True, kw_only=True):
     selected: tuple[int, ...]
     """Indices of the commits that the curve shows."""
     only_new: bool = False
+    """Whether to measure only commits after the latest measured commit."""
     host: str
     """Name of the host. Hosts with the same name share one history."""
     command_line: tuple[str, ...] = ()
@@ -124,7 +134,7 @@ def history_plan(request: HistoryRequest, builds: CommitBuilds, scratch: Path) -
 
 
 def continued_plan(plan: Plan, earlier_ids: Sequence[str]) -> Plan:
-    """Return the plan of the next campaign of a series; ``earlier_ids`` are ids of campaigns."""
+    """Return the plan of the next campaign of a series, after the campaigns ``earlier_ids``."""
     return replace(
         plan,
         seed=seed_of_campaign(plan.seed, len(earlier_ids)),
@@ -145,7 +155,9 @@ def _series_digest(request: HistoryRequest, judgement: Judgement) -> str:
             request.repository.inside,
             _benchmark_command(request),
             # If a tool runs each benchmark in its own process, all benchmarks have equal metrics.
-            request.metrics if request.tool is not None and request.tool.listing else None,
+            request.metrics
+            if request.tool is not None and request.tool.selection_options
+            else None,
             request.build,
             None if request.tool is None else request.tool.name,
             judgement.primary_metric,
@@ -376,7 +388,7 @@ def resume_history(
                 "history depends on it",
                 hint=f"resume the latest campaign: equipoise resume {latest_id}",
             )
-        campaigns = series_of(record)
+        campaigns = campaigns_of_series(record)
         if not read_history(campaigns).next_block((), 0.0):
             return record.id
         with revisions.builds_of_record(record) as builds:
@@ -532,7 +544,7 @@ def show_imported(result: SeriesResult, output: OutputOptions) -> int:
 def _with_imported_series(result: CampaignResult, imported: SeriesResult) -> CampaignResult:
     document = result.document
     assert isinstance(document, HistoryDocument), "only a history has series of other tools"
-    document = replace(document, history=replace(document.history, series=imported.series))
+    document = replace(document, history=replace(document.history, imported_series=imported.series))
     return replace(result, document=document)
 
 

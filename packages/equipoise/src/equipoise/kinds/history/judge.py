@@ -16,8 +16,8 @@ from equipoise.model.revisions import short_name
 from equipoise.revisions.judging import REFERENCE_COMMIT, Builds, CommitsJudge
 
 
-def series_of(record: RunRecord) -> tuple[RunRecord, ...]:
-    """Return a campaign of a history after all earlier campaigns, in the order of their starts."""
+def campaigns_of_series(record: RunRecord) -> tuple[RunRecord, ...]:
+    """Return all campaigns of the series up to this campaign, in the order of their starts."""
     assert tuple(campaign.id for campaign in record.earlier) == history_of(record.plan).earlier, (
         "a campaign of a history is read with the earlier campaigns of its series"
     )
@@ -83,7 +83,7 @@ class HistoryJudge(CommitsJudge):
             self.history.set_resolution(block.resolution)
         self.history.add(block.costs, sorted(block.costs, key=block.positions.__getitem__))
 
-    def _withdraw(self, commit: int, benchmark: int) -> None:
+    def _withdraw_from_search(self, commit: int, benchmark: int) -> None:
         self._update_count += 1
         self.history.withdraw(commit)
 
@@ -102,7 +102,7 @@ class HistoryJudge(CommitsJudge):
         conditions = self.plan.conditions
         progress = f"{counted(measured_count, 'commit')} measured"
         if changes:
-            commits = joined([short_name(change.pair.until) for change in changes])
+            commits = joined([short_name(change.pair.later_hash) for change in changes])
             progress += f", changes at {commits}"
         return (
             ComparisonStatus(

@@ -125,7 +125,9 @@ def assemble(
             # Iterations in an unknown order are not a series in time.
             no_series=tuple(
                 dict.fromkeys(
-                    chain.from_iterable(source.reading.unordered_metrics for source in readings)
+                    chain.from_iterable(
+                        source.reading.metrics_without_time_order for source in readings
+                    )
                 )
             ),
         ),
