@@ -68,7 +68,7 @@ def test_the_commit_is_named_with_its_step_and_its_share_of_the_gap() -> None:
     assert (named.first, named.last) == (20, 20)
     bar = named.pair_number * (named.pair_number + 1) / ALPHA
     assert named.e_value >= bar
-    assert named.level == pytest.approx(1 / bar)
+    assert named.significance_level == pytest.approx(1 / bar)
     low, high = named.ratio_ci
     assert low is not None and high is not None and named.ratio is not None
     assert low <= math.exp(0.05) <= high and low <= named.ratio <= high

@@ -374,7 +374,7 @@ def _step_fields(commits: Sequence[Commit], step: MeasuredStep) -> dict[str, Any
         "not_built": tuple(commit.name for commit in commits[step.first : step.last]),
         "ratio": step.ratio,
         "ratio_ci": step.ratio_ci,
-        "level": step.level,
+        "level": step.significance_level,
         "blocks": step.blocks,
         "summary": "",
     }

@@ -1,9 +1,7 @@
 """Build the report of a bisection: the culprits, the suspects, the gap and the cost.
 
 The report of several benchmarks (a suite) has a row for each benchmark, and a section for each
-search. In a heading such as ``trials:number``, ``number`` is the kind of the column. ``forms``
-selects where a part appears: ``SCREEN`` is the terminal, ``BRIEF`` the terminal without
-``--verbose``, ``PAGE`` the HTML page, and ``WRITTEN`` every form except the terminal.
+search. In a heading such as ``trials:number``, ``number`` is the kind of the column.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ class MeasuredStep(Struct, frozen=True):
     ratio: float | None
     """Cost of commit ``last`` over the cost of commit ``first - 1``; ``None`` if not finite."""
     ratio_ci: Interval
-    level: float
+    significance_level: float
     """1 minus the coverage of ``ratio_ci``: alpha/(k(k + 1))."""
     share_of_gap: float | None
     """Logarithm of ``ratio`` over the logarithm of the whole gap; ``None`` if unknown."""
@@ -277,7 +277,7 @@ class Stretch:
             blocks=step.blocks,
             ratio=step.ratio,
             ratio_ci=step.ratio_ci,
-            level=level,
+            significance_level=level,
             share_of_gap=share,
             share_ci=share_ci,
         )

@@ -1,8 +1,4 @@
-"""Show the outcome of a gate in pull requests, in job summaries and on the screen.
-
-``forms`` selects where a part appears: ``BRIEF`` and ``VERBOSE`` are a terminal without and with
-``--verbose``, ``TEXT`` is Markdown.
-"""
+"""Show the outcome of a gate in pull requests, in job summaries and on the screen."""
 
 from __future__ import annotations
 

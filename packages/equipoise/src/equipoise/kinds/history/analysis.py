@@ -128,7 +128,7 @@ def _curve_revisions(terms: HistoryPlan, state: HistoryState) -> Iterator[Histor
             status=status,
             ratio=point.ratio,
             ratio_ci=point.ratio_ci,
-            level=point.level,
+            level=point.significance_level,
             blocks=point.blocks,
             era=point.era,
         )

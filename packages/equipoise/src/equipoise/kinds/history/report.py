@@ -2,9 +2,7 @@
 
 This module also reports imported series: values that another tool measured, and suspicions. A
 suspicion is a possible change of values that were not measured side by side. In a heading such as
-``blocks:number``, ``number`` is the kind of the column. ``forms`` selects where a part appears:
-``BRIEF`` and ``VERBOSE`` are a terminal without and with ``--verbose``, ``PAGE`` is the HTML page,
-``TEXT`` is Markdown, and ``WRITTEN`` both of these.
+``blocks:number``, ``number`` is the kind of the column.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ class RevisionPoint(Struct, frozen=True):
     ratio: float | None = None
     """Cost of the commit over the cost of the baseline; ``None`` if unknown or not finite."""
     ratio_ci: Interval = (None, None)
-    level: float | None = None
+    significance_level: float | None = None
     """1 minus the coverage of ``ratio_ci``; ``None`` without a block."""
     blocks: int = 0
     """Number of blocks with the baseline in ``era``."""
@@ -276,7 +276,7 @@ class History:
         if commit == BASELINE or sha not in self._measured:
             return False
         return all(
-            len(comparison.blocks) < max(MIN_CURVE_BLOCKS, earliest_block(comparison.level))
+            len(comparison.blocks) < max(MIN_CURVE_BLOCKS, earliest_block(comparison.significance_level))
             for comparison in self._comparisons_by_era(sha)
         )
 
@@ -400,7 +400,7 @@ class History:
                     sha,
                     verdict.ratio,
                     verdict.ratio_ci,
-                    comparison.level,
+                    comparison.significance_level,
                     len(comparison.blocks),
                     comparison.era,
                 )
@@ -416,7 +416,7 @@ class History:
             status=pair.status,
             ratio=verdict.ratio,
             ratio_ci=verdict.ratio_ci,
-            level=pair.level,
+            level=pair.significance_level,
             e_value=e_value_of(pair.ln_e_value),
             blocks=len(pair.blocks),
             era=pair.era,
@@ -438,7 +438,7 @@ class _CommitComparison(Struct, eq=False):
     blocks: PairedBlocks
 
     @property
-    def level(self) -> float:
+    def significance_level(self) -> float:
         """1 minus the coverage of the interval: alpha/(k(k + 1)) for comparison number k."""
         return self.alpha / (self.number * (self.number + 1))
 
@@ -448,7 +448,7 @@ class _CommitComparison(Struct, eq=False):
 
     def judge(self) -> ComparisonVerdict:
         """Return the estimate and its interval."""
-        return judge_alone(self.blocks, 0.0, self.level)
+        return judge_alone(self.blocks, 0.0, self.significance_level)
 
 
 class _MeasuredPair(_CommitComparison, eq=False):
@@ -531,7 +531,7 @@ class _MeasuredPair(_CommitComparison, eq=False):
 
         The interval is narrow enough, or the number of blocks has doubled since the naming.
         """
-        blocks, min_blocks = len(self.blocks), earliest_block(self.level)
+        blocks, min_blocks = len(self.blocks), earliest_block(self.significance_level)
         if blocks >= max(min_blocks, 2 * self.naming_blocks):
             return True
         verdict = self.judge()
