@@ -276,7 +276,8 @@ class History:
         if commit == BASELINE or sha not in self._measured:
             return False
         return all(
-            len(comparison.blocks) < max(MIN_CURVE_BLOCKS, earliest_block(comparison.significance_level))
+            len(comparison.blocks)
+            < max(MIN_CURVE_BLOCKS, earliest_block(comparison.significance_level))
             for comparison in self._comparisons_by_era(sha)
         )
 
