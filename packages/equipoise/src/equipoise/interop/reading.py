@@ -285,9 +285,8 @@ def read_by_format(
 ) -> tuple[Format[Content], Content]:
     """Read a file in the named format, or in the first format that recognises the file.
 
-    ``unknown_message`` is the error for a file of unknown format. ``hint`` is for a user who gives
-    a folder in place of a file, or a file in place of a folder. ``{}`` in the hint stands for the
-    command that writes the format.
+    ``unknown_message`` is the error for a file of unknown format. ``hint`` is for a folder in place
+    of a file, or the reverse; its ``{}`` stands for the command that writes the format.
     """
     matches = (candidate for candidate in formats.values() if candidate.recognises(file))
     file_format = next(matches, None) if format_name is None else formats[format_name]

@@ -9,8 +9,7 @@ contain this path. All keys, and so all paths, have the same length. The file
 is making the build, or was killed.
 
 Each build has a lock, ``FOLDER/KEY.lock`` (flock(2)). Processes that use the build share the lock.
-A process that makes or removes the build holds the lock alone. The kernel releases the lock if its
-owner is killed.
+A process that makes or removes the build holds the lock alone.
 
 If all builds together are larger than a limit, the least recently used builds are removed.
 """
@@ -392,6 +391,7 @@ class BuildCache:
             raise EquipoiseError("the build was stopped")
 
     def _try_to_lock(self, key: str, operation: int) -> int | None:
+        """Return the file descriptor of a lock; ``None`` if another process holds the lock."""
         path = self._folder / f"{key}{_LOCK_SUFFIX}"
         descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:

@@ -13,7 +13,7 @@ from msgspec import Struct
 from equipoise.model.errors import UnusableInput
 from equipoise.model.quantities import joined
 from equipoise.model.revisions import Commit, CommitDiff, Revision, short_name
-from equipoise.revisions.checkout import UNSHALLOW, is_changed
+from equipoise.revisions.checkout import UNSHALLOW_HINT, is_changed
 from equipoise.revisions.git import (
     Repository,
     first_bytes_of_git,
@@ -142,7 +142,8 @@ def _ancestry_error(
         return UnusableInput(
             f"{early_label} and {late_label} have no commit in common in "
             f"{repository.top}{shallow_suffix(repository)}",
-            hint=f"name an older commit of {late.asked} as {names.early_option}, or {UNSHALLOW}",
+            hint=f"name an older commit of {late.asked} as {names.early_option}, or "
+            f"{UNSHALLOW_HINT}",
         )
     if fork == (late.commit,):
         return UnusableInput(

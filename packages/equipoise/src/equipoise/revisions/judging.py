@@ -29,7 +29,7 @@ from equipoise.model.plan import Plan, Stopping
 from equipoise.model.quantities import joined
 from equipoise.model.record import Phase, RecordedWarning, RunRecord, Trial
 from equipoise.model.revisions import REVISION
-from equipoise.revisions.terms import CommitBenchmark, benchmarks_of, commits_plan_of
+from equipoise.revisions.terms import CommitBenchmark, benchmarks_of, commits_terms
 from equipoise.stats.verdict import earliest_block
 
 NOT_BUILT = "not_built"
@@ -58,13 +58,13 @@ class Builds(Protocol):
     def typical_seconds(self) -> float:
         """Return the typical seconds of a build; 0 if unknown."""
 
-    def make(self, commits: tuple[int, ...]) -> Mapping[int, str]:
+    def build_commits(self, commits: tuple[int, ...]) -> Mapping[int, str]:
         """Build commits; return the reason of each failure, by commit."""
 
 
 def withdrawals_of(record: RunRecord) -> tuple[Withdrawal, ...]:
     """Return all withdrawals of a campaign, in the order of blocks."""
-    plan, terms = record.plan, commits_plan_of(record.plan)
+    plan, terms = record.plan, commits_terms(record.plan)
     first_blocks: dict[tuple[int, int], int] = {}
     """First block without the commit, by commit and benchmark."""
     for notice in record.notices:
@@ -92,7 +92,7 @@ def withdrawals_of(record: RunRecord) -> tuple[Withdrawal, ...]:
 
 def _unmeasured_benchmarks(plan: Plan, trial: Trial) -> tuple[int, ...]:
     """Return the benchmarks that a failed trial did not measure; empty for a needed commit."""
-    terms = commits_plan_of(plan)
+    terms = commits_terms(plan)
     if terms.commit_of(trial.condition) in terms.needed_commits:
         # A needed commit is never withdrawn: its failure ends the campaign.
         return ()
@@ -112,7 +112,7 @@ class CommitsJudge(Judge, ABC):
 
     def __init__(self, plan: Plan, stopping: Stopping, builds: Builds | None = None) -> None:
         self.plan = plan
-        self.terms = commits_plan_of(plan)
+        self.terms = commits_terms(plan)
         self.withdrawn: set[tuple[int, int]] = set()
         """Pairs of a withdrawn commit and the benchmark that does not run the commit any more."""
         self._builds = builds
@@ -216,10 +216,7 @@ class CommitsJudge(Judge, ABC):
 
     @abstractmethod
     def _choose_conditions(self, built: Collection[int], build_trials: float) -> tuple[int, ...]:
-        """Return the conditions of the next block; empty once the search is over.
-
-        ``build_trials`` is the time of a build, as a multiple of the time of a trial.
-        """
+        """Return the next conditions, if any; ``build_trials`` is the time of a build in trials."""
 
 
 class CommitsSegment(SegmentInProgress, kw_only=True):
@@ -234,7 +231,7 @@ class CommitsSegment(SegmentInProgress, kw_only=True):
 
     def _next_conditions(self, runner: Runner, block: int) -> tuple[int, ...]:
         """Return the conditions of the next block after all of them are built and warmed up."""
-        terms = commits_plan_of(self.plan)
+        terms = commits_terms(self.plan)
         all_benchmarks = range(len(benchmarks_of(self.plan)))
         while True:
             conditions = self.judge.needed_conditions("measured", block)
@@ -245,7 +242,7 @@ class CommitsSegment(SegmentInProgress, kw_only=True):
             unbuilt = tuple(commit for commit in commits if commit not in built)
             if unbuilt:
                 self.listener.building(tuple(map(self._name_of_commit, unbuilt)))
-            failures = self.builds.make(commits)
+            failures = self.builds.build_commits(commits)
             for commit, reason in failures.items():
                 self._record_withdrawal(commit, all_benchmarks, block, NOT_BUILT, reason)
             if not failures and self._warm_up_builds(runner, conditions, block):
@@ -280,7 +277,7 @@ class CommitsSegment(SegmentInProgress, kw_only=True):
     def _withdraw_failed(self, trials: Sequence[Trial], block: int) -> bool:
         """Withdraw the commits of failed trials; return whether there are new withdrawals."""
         assert isinstance(self.judge, CommitsJudge), "a campaign over commits has its own judge"
-        benchmarks, terms = benchmarks_of(self.plan), commits_plan_of(self.plan)
+        benchmarks, terms = benchmarks_of(self.plan), commits_terms(self.plan)
         has_new_withdrawals = False
         for trial in trials:
             commit = terms.commit_of(trial.condition)
@@ -303,7 +300,7 @@ class CommitsSegment(SegmentInProgress, kw_only=True):
         self, commit: int, benchmarks: Collection[int], block: int, code: str, reason: str
     ) -> None:
         assert isinstance(self.judge, CommitsJudge), "a campaign over commits has its own judge"
-        sha = commits_plan_of(self.plan).commits_with_branches[commit].hash
+        sha = commits_terms(self.plan).commits_with_branches[commit].hash
         summary = f"commit {sha} is left out from block {block} on: {reason}"
         hint = f"to see why, run `git checkout {sha}`, then the build and the command"
         notice = RecordedWarning(code, summary, hint, condition=commit, without_from=block)

@@ -330,9 +330,8 @@ def bisect_command(
 ) -> tuple[str, ...] | None:
     """Return the arguments of the command line that finds the commit of a change.
 
-    The result is ``None`` if `BISECT_KIND` is not installed. If ``bad`` is ``None``, the command
-    uses the working tree. ``kind`` is the name of a benchmark tool; with a tool, ``metric`` is the
-    name of a benchmark.
+    The result is ``None`` if `BISECT_KIND` is not installed. Without ``bad``, the command uses the
+    working tree. ``kind`` names a benchmark tool; with a tool, ``metric`` names a benchmark.
     """
     if import_path_of(BISECT_KIND) is None:
         return None

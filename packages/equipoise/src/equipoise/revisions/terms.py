@@ -93,7 +93,7 @@ class CommitsPlan(Struct, Terms, frozen=True, kw_only=True):
         return replace(plan, conditions=conditions, chosen_contrasts=contrasts)
 
 
-def commits_plan_of(plan: Plan) -> CommitsPlan:
+def commits_terms(plan: Plan) -> CommitsPlan:
     """Return the terms of the plan of a campaign over commits."""
     assert isinstance(plan.terms, CommitsPlan), "the conditions of the plan are not commits"
     return plan.terms
@@ -101,7 +101,7 @@ def commits_plan_of(plan: Plan) -> CommitsPlan:
 
 def benchmarks_of(plan: Plan) -> tuple[CommitBenchmark, ...]:
     """Return the benchmarks of a plan; a single benchmark has no name."""
-    terms = commits_plan_of(plan)
+    terms = commits_terms(plan)
     return terms.benchmarks or (CommitBenchmark("", plan.judgement.primary_metric),)
 
 

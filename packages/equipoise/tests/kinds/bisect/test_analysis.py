@@ -21,7 +21,7 @@ from equipoise.kinds.bisect.terms import (
     BisectPlan,
     BisectResult,
     LayoutSpread,
-    bisection_of,
+    bisection_terms,
 )
 from equipoise.model.kinds import ORDINARY
 from equipoise.model.plan import Contrast, Plan, Stopping
@@ -74,7 +74,7 @@ class Builds:
         """Return 0: a build takes no time."""
         return 0.0
 
-    def make(self, commits: tuple[int, ...]) -> Mapping[int, str]:
+    def build_commits(self, commits: tuple[int, ...]) -> Mapping[int, str]:
         """Build all commits but the broken ones."""
         self.made |= {*commits} - {*self.broken}
         return {commit: "make failed: exit status 2" for commit in commits if commit in self.broken}
@@ -342,7 +342,7 @@ def test_a_search_without_a_complete_block_has_no_result_yet(
 def with_a_branch() -> Plan:
     """Return a plan in which the eighth commit merges a branch of six from the third."""
     plan = search_plan()
-    terms = bisection_of(plan)
+    terms = bisection_terms(plan)
     merge = replace(terms.commits[8], parents=(terms.commits[7].hash, terms.commits[16].hash))
     line = (*terms.commits[:8], merge, *terms.commits[9:11])
     return replace(

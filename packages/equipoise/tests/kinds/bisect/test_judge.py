@@ -13,7 +13,7 @@ from equipoise.campaign.conduct import Interrupted, start
 from equipoise.campaign.progress import ProgressListener
 from equipoise.design.limits import CampaignLimits
 from equipoise.kinds.bisect.judge import BisectionJudge, read_searches
-from equipoise.kinds.bisect.terms import STUDY, BisectPlan, bisection_of
+from equipoise.kinds.bisect.terms import STUDY, BisectPlan, bisection_terms
 from equipoise.model.errors import ConditionFailed
 from equipoise.model.plan import Contrast, Measure, Plan, Stopping
 from equipoise.model.record import RunRecord
@@ -266,7 +266,7 @@ def plan_with_a_branch() -> Plan:
     """Eight commits, of which the fifth merges a branch of four, 9 to 12, that began at the second;
     a tenth slower from 11 on."""
     plan = plan_of_bisection(12)
-    terms = bisection_of(plan)
+    terms = bisection_terms(plan)
     return replace(
         plan,
         chosen_contrasts=(Contrast(0, 8),),

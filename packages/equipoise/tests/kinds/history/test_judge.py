@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from equipoise.kinds.history.judge import HistoryJudge, campaigns_of_series, read_history
-from equipoise.kinds.history.terms import STUDY, HistoryPlan, history_of
+from equipoise.kinds.history.terms import STUDY, HistoryPlan, history_terms
 from equipoise.model.errors import ConditionFailed, UnusableInput
 from equipoise.model.plan import Measure, Plan, Stopping
 from equipoise.model.record import RunRecord
@@ -187,7 +187,7 @@ def test_a_baseline_that_fails_ends_the_campaign(tmp_path: Path) -> None:
 def test_a_ledger_without_an_earlier_campaign_is_reported(tmp_path: Path) -> None:
     stage = Stage(tmp_path, steps(2))
     record = night(stage, plan_of_history(2))
-    terms = history_of(record.plan)
+    terms = history_terms(record.plan)
     gone = replace(terms, earlier=("20260101-000000-abcd",))
     judge = partial(HistoryJudge, builds=stage.builds)
     with pytest.raises(UnusableInput, match="lacks campaign 20260101-000000-abcd") as error:
@@ -200,7 +200,7 @@ def test_the_ledger_has_the_campaigns_of_a_series(tmp_path: Path) -> None:
     short = Stopping(blocks=2, budget_s=1e6, min_seconds=0.0)
     first = night(stage, plan_of_history(2, stopping=short))
     other = plan_of_history(2, stopping=short)
-    night(stage, replace(other, terms=replace(history_of(other), series="another")))
+    night(stage, replace(other, terms=replace(history_terms(other), series="another")))
     third = night(stage, plan_of_history(2, [first], stopping=short))
     assert stage.ledger.runs_of_series("5e1e5", STUDY) == (first.id, third.id)
     assert stage.ledger.runs_of_series("5e", STUDY) == ()

@@ -6,8 +6,7 @@ memory for each command, but only means of user and system time. Versions 2.x
 
 Writing: the files are like those of hyperfine 1.15, with ``memory_usage_byte`` of 1.19. As in
 hyperfine, values are means and standard deviations over trials. Markdown also has the ratio to the
-fastest mean, with a ± from both standard deviations. Only analysed trials with a known wall time
-count.
+fastest mean, with a ± from both standard deviations. Only analysed trials with a wall time count.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Reads pyperf's JSON: each run is a process, and its values are iterations.
 
 Warm-up values become iterations of ``warmup_<metric>``. Runs without values only calibrate, and are
-left out. Metadata of the file or of a benchmark also hold for its runs (pyperf, "JSON file format",
-version 1.0).
+left out. Metadata of the file or a benchmark also hold for its runs (pyperf, "JSON file format").
 """
 
 from __future__ import annotations

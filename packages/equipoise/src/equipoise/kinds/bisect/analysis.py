@@ -33,7 +33,7 @@ from equipoise.kinds.bisect.terms import (
     StepTrend,
     UnconfirmedCommit,
     UnconfirmedReason,
-    bisection_of,
+    bisection_terms,
 )
 from equipoise.model.inverse_ratios import inverse_interval
 from equipoise.model.plan import Plan
@@ -148,7 +148,7 @@ def warnings_of_bisection(
     plan: Plan, blocks: Blocks, results: Sequence[BisectResult]
 ) -> Iterator[CampaignWarning]:
     """Yield warnings about changing steps, small steps, and metrics without spread."""
-    terms = bisection_of(plan)
+    terms = bisection_terms(plan)
     for result in results:
         yield from _trend_warnings(
             result, more_is_better=resolution_of(blocks, result.metric).more_is_better
@@ -188,7 +188,7 @@ class _ResultInputs(Struct, frozen=True):
     @property
     def terms(self) -> BisectPlan:
         """Terms of the bisection."""
-        return bisection_of(self.record.plan)
+        return bisection_terms(self.record.plan)
 
     @property
     def commits(self) -> tuple[Commit, ...]:

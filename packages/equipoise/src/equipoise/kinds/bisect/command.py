@@ -1,7 +1,4 @@
-"""``equipoise bisect``: find the commit that made a program slower.
-
-The options become a `BisectRequest`. The request becomes a plan with a `BisectPlan`.
-"""
+"""``equipoise bisect``: find the commit that made a program slower."""
 
 from __future__ import annotations
 
@@ -29,7 +26,7 @@ from equipoise.cli.results import read_result
 from equipoise.cli.revisions import CommitsOptions
 from equipoise.design.limits import CampaignLimits
 from equipoise.kinds.bisect.judge import BisectionJudge, read_searches
-from equipoise.kinds.bisect.terms import STUDY, BisectPlan, LayoutSpread, bisection_of
+from equipoise.kinds.bisect.terms import STUDY, BisectPlan, LayoutSpread, bisection_terms
 from equipoise.ledger import Ledger
 from equipoise.measure.scratch import scratch_folder
 from equipoise.model.errors import ConditionFailed, UnusableInput
@@ -247,7 +244,7 @@ def resume_bisection(
     Raise `UnusableInput` if the repository, a commit or the toolchain has changed. Raise
     `ConditionFailed` if the good or the bad commit no longer builds or runs.
     """
-    terms = bisection_of(record.plan)
+    terms = bisection_terms(record.plan)
     search_has_ended = not any(search.bisection.is_open for search in read_searches(record))
     if search_has_ended and (terms.why is None or _is_explained(record, ledger)):
         return record.id
@@ -290,7 +287,7 @@ def _explain_culprit(
     from equipoise.why.gap import largest_gap
     from equipoise.why.result import latest_experiment
 
-    terms, gap = bisection_of(record.plan), largest_gap(record)
+    terms, gap = bisection_terms(record.plan), largest_gap(record)
     experiment = None
     if gap is not None and gap.is_explainable:
         _build_both_commits(record, gap, builds, ledger)
@@ -307,7 +304,7 @@ def _is_explained(record: RunRecord, ledger: Ledger) -> bool:
     from equipoise.why.gap import largest_gap
     from equipoise.why.result import latest_experiment
 
-    terms, gap = bisection_of(record.plan), largest_gap(record)
+    terms, gap = bisection_terms(record.plan), largest_gap(record)
     if gap is None or not gap.is_explainable:
         return True
     if missing_runs(record, gap, EvidenceRequest()):
@@ -325,9 +322,9 @@ def _is_interrupted(record: RunRecord) -> bool:
 
 def _build_both_commits(record: RunRecord, gap: Gap, builds: CommitBuilds, ledger: Ledger) -> None:
     """Build a culprit and its parent; record their diff, unless it is already recorded."""
-    terms, culprit_condition = bisection_of(record.plan), gap.contrast.candidate
+    terms, culprit_condition = bisection_terms(record.plan), gap.contrast.candidate
     parent_index, commit_index = map(terms.commit_of, gap.contrast.pair)
-    for reason in builds.make((parent_index, commit_index)).values():
+    for reason in builds.build_commits((parent_index, commit_index)).values():
         raise ConditionFailed(reason, hint="repair the build of this commit, then try again")
     if any(
         (observation.source, observation.condition) == (DIFF, culprit_condition)

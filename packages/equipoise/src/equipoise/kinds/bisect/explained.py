@@ -1,7 +1,6 @@
 """Explain why a culprit differs from its parent, and show hunks of the diff from its parent.
 
-A hunk is a part of a diff with neighbouring changed lines. Hunks that name a slower function are
-shown.
+A hunk is a part of a diff. Hunks that name a slower function are shown.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from equipoise.kinds.bisect.terms import (
     Culprit,
     DiffHunk,
     ExplainedCulprit,
-    bisection_of,
+    bisection_terms,
 )
 from equipoise.model.plan import PRIMARY_METRIC, Contrast, Plan
 from equipoise.model.record import DIFF, RunRecord
@@ -104,11 +103,8 @@ class BisectWhy(WhyKind):
 
 
 def _culprit_contrasts(record: RunRecord, blocks: Blocks) -> Iterator[JudgedContrast]:
-    """Yield the contrast of each culprit with its parent, with the searched metric.
-
-    A merge is left out if a commit of the branch is named.
-    """
-    plan, terms = record.plan, bisection_of(record.plan)
+    """Yield each culprit's contrast with its parent, but no merge if its branch has a culprit."""
+    plan, terms = record.plan, bisection_terms(record.plan)
     indices = {commit.name: index for index, commit in enumerate(terms.commits_with_branches)}
     results = bisect_results(record, blocks)
     yielded_pairs: set[tuple[int, int]] = set()
@@ -130,7 +126,7 @@ def _with_explained(
 ) -> BisectDocument:
     if document.bisect is not None:
         return replace(document, bisect=replace(document.bisect, explained_culprit=explained))
-    terms = bisection_of(plan)
+    terms = bisection_terms(plan)
     command, results = terms.command_of(contrast.candidate), list(document.bisects)
     for index, benchmark in enumerate(benchmarks_of(plan)):
         culprits = {culprit.commit for culprit in results[index].every_culprit}
@@ -152,7 +148,7 @@ def _explained_culprit(
     ``causes`` has the causes of the gap, the largest first. ``experiment`` is the campaign that
     tested the causes, or ``None``.
     """
-    terms = bisection_of(record.plan)
+    terms = bisection_terms(record.plan)
     functions = tuple(dict.fromkeys((*_named_functions(causes), *_slower_functions(difference))))
     diff = _recorded_diff(record, contrast.candidate)
     hunks = [] if diff is None else list(_hunks_naming(diff.patch, functions))

@@ -42,6 +42,8 @@ _WHOLE_GAP, _INNER_PAIR, _OWN_PAIR = (
 )
 """Kinds of pairs, as the legend names them."""
 _TRIALS_PER_BLOCK = 2
+_BASE_HEIGHT, _COMMIT_HEIGHT, _MAX_HEIGHT = 140, 6, 420
+"""Height of a chart without commits, additional height for each commit, and limit, in pixels."""
 _LABEL_SHARE = 0.2
 """Extra length of the axis of trials, for the labels of culprits: a fraction of the axis."""
 
@@ -156,7 +158,7 @@ def _search_chart(
         title=title,
         notes=notes,
         description=f"A search among {commit_count} commits over {drawn_trials} trials: {summary}",
-        height=min(420, 140 + 6 * commit_count),
+        height=min(_MAX_HEIGHT, _BASE_HEIGHT + _COMMIT_HEIGHT * commit_count),
     )
 
 

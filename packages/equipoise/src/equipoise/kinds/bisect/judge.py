@@ -16,7 +16,7 @@ from equipoise.kinds.bisect.layout import DEFAULT_LAYOUT_SPREAD
 from equipoise.kinds.bisect.search import Bisection, BranchingBisection
 from equipoise.kinds.bisect.shared_blocks import SharedBlocks, next_pairs
 from equipoise.kinds.bisect.stretch import OwnPairs
-from equipoise.kinds.bisect.terms import bisection_of
+from equipoise.kinds.bisect.terms import bisection_terms
 from equipoise.model.plan import Plan, Stopping
 from equipoise.model.quantities import joined
 from equipoise.model.record import RunRecord
@@ -47,7 +47,7 @@ class BisectionJudge(CommitsJudge):
 
     def __init__(self, plan: Plan, stopping: Stopping, builds: Builds | None = None) -> None:
         super().__init__(plan, stopping, builds)
-        judgement, terms, own_pairs = plan.judgement, bisection_of(plan), OwnPairs()
+        judgement, terms, own_pairs = plan.judgement, bisection_terms(plan), OwnPairs()
         layout_spread = DEFAULT_LAYOUT_SPREAD
         if terms.layout_spread is not None:
             layout_spread = max(layout_spread, terms.layout_spread.percent / 100.0)

@@ -26,7 +26,7 @@ from equipoise.kinds.bisect.terms import (
 )
 from equipoise.model.inverse_ratios import inverse_interval
 from equipoise.model.quantities import Interval, counted, joined
-from equipoise.model.revisions import short_name
+from equipoise.model.revisions import CHANGED_SUFFIX, short_name
 from equipoise.report.builders.claims import failures_of, strip_of, with_failures
 from equipoise.report.builders.result import (
     CampaignReport,
@@ -274,7 +274,7 @@ def explained_parts(result: BisectResult) -> Iterator[Part]:
         parts.append(
             Command(f"equipoise show {explained.run}", "The causes were tested by campaign:")
         )
-    if not explained.commit.endswith("+"):
+    if not explained.commit.endswith(CHANGED_SUFFIX):
         line = shell_line(["git", "diff", explained.parent, explained.commit])
         parts.append(Command(line, "The whole diff:"))
     yield Section(f"What {commit} changed against {parent}", tuple(parts))
@@ -389,10 +389,7 @@ def _remarks(culprit: Culprit, result: BisectResult, command_line: str | None) -
 
 
 def _bisect_line_of_branch(merge: Culprit, command_line: str) -> str:
-    """Return the shell line that bisects from a merge's base to its second parent.
-
-    ``command_line`` is the command line of the search that named the merge.
-    """
+    """Return the shell line that bisects a merge's branch, with the options of ``command_line``."""
     merge_name = merge.commit
     good_and_bad = f'--good "$(git merge-base {merge_name}^1 {merge_name}^2)" --bad {merge_name}^2'
     command = "equipoise bisect"

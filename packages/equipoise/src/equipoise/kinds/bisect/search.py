@@ -478,10 +478,7 @@ class BranchingBisection:
             self._lines[0].search.set_resolution(resolution)
 
     def next_pair(self, built: Collection[int], build_trials: float) -> IndexPair | None:
-        """Return the pair that runs next; ``None`` if all searches have ended.
-
-        Parameters are those of `Bisection.next_pair`.
-        """
+        """Return the pair that runs next, as `Bisection.next_pair`; ``None`` if all have ended."""
         line = self._open_line()
         if line is None:
             return None

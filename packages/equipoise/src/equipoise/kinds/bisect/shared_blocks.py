@@ -25,10 +25,7 @@ class SharedBlocks:
         self._block_count = 0
 
     def next_pair(self, built: Collection[int], build_trials: float) -> IndexPair | None:
-        """Return the pair that runs next; ``None`` if all bisections have ended.
-
-        Parameters are those of `Bisection.next_pair`.
-        """
+        """Return the pair that runs next, as `Bisection.next_pair`; ``None`` if all have ended."""
         chooser = self._chooser()
         return None if chooser is None else chooser.next_pair(built, build_trials)
 

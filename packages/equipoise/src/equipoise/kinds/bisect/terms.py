@@ -76,7 +76,7 @@ class BisectPlan(CommitsPlan, frozen=True, kw_only=True, tag_field=TAG, tag="bis
         return (Contrast(0, self.bad_index),)
 
 
-def bisection_of(plan: Plan) -> BisectPlan:
+def bisection_terms(plan: Plan) -> BisectPlan:
     """Return the terms of a bisection."""
     assert isinstance(plan.terms, BisectPlan), "the plan is not of a bisection"
     return plan.terms

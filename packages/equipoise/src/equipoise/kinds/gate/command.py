@@ -1,7 +1,4 @@
-"""``equipoise gate``: check out, build and compare two revisions; fail if the later is slower.
-
-The conditions of the campaign are the benchmarks of both revisions.
-"""
+"""``equipoise gate``: check out, build and compare two revisions; fail if the later is slower."""
 
 from __future__ import annotations
 
@@ -113,8 +110,7 @@ def gate_plan(
     """Return the plan of a gate, and warnings about benchmarks that only one revision has.
 
     Raise `UnusableInput` if a program does not exist, nothing can be compared, or the options
-    contradict each other. Raise `ConditionFailed` if a benchmark failed in the run that lists the
-    metrics.
+    contradict each other. Raise `ConditionFailed` if a benchmark failed while it was listed.
     """
     tool = request.tool
     benchmarks, listing_warnings = common_benchmarks(request, checkouts)
@@ -307,10 +303,7 @@ def _report_undecided(gate: GateResult | None) -> None:
 def _write_summary(
     document: GateDocument, markdown_file: Path | None, output: OutputOptions
 ) -> None:
-    """Write the summary to the file of ``--markdown``, to GitHub's step summary and to stdout.
-
-    A terminal shows the summary as a screen; a pipe gets Markdown.
-    """
+    """Write the summary to the file of ``--markdown``, to GitHub's step summary and to stdout."""
     screen_document = gate_document(document)
     summary = to_markdown(screen_document)
     if markdown_file is not None:

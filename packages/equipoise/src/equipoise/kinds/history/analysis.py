@@ -28,7 +28,7 @@ from equipoise.kinds.history.terms import (
     HistoryResult,
     HistoryRevision,
     RevisionStatus,
-    history_of,
+    history_terms,
 )
 from equipoise.model.metrics import is_time
 from equipoise.model.plan import PRIMARY_METRIC
@@ -60,13 +60,11 @@ class HistoryAnalysis(CommitsAnalysis):
 
     def result(self, record: RunRecord, blocks: Blocks) -> KindResult:
         """Return the result of the history after this campaign."""
-        return KindResult({"history": history_result(record, history_of(record.plan))})
+        return KindResult({"history": history_result(record, history_terms(record.plan))})
 
 
 def history_result(record: RunRecord, terms: HistoryPlan) -> HistoryResult:
-    """Return the result of a history after a campaign.
-
-    ``record`` is the record of this campaign, and contains the records of the earlier campaigns.
+    """Return the result of a history after a campaign and the earlier campaigns in its record.
 
     Raise `UnusableInput` if a trial has no value for the metric.
     """
@@ -172,7 +170,7 @@ def _latest_campaign_with(
 ) -> tuple[RunRecord, tuple[Commit, ...]]:
     """Return the latest campaign with both commits, and the commits after the earlier commit."""
     for record in reversed(records):
-        commits = history_of(record.plan).commits
+        commits = history_terms(record.plan).commits
         hashes = [commit.hash for commit in commits]
         if earlier_hash in hashes and later_hash in hashes:
             return record, commits[hashes.index(earlier_hash) + 1 : hashes.index(later_hash) + 1]
@@ -180,7 +178,7 @@ def _latest_campaign_with(
 
 
 def _confirming_line(record: RunRecord, earlier_hash: str, later_hash: str) -> str | None:
-    terms = history_of(record.plan)
+    terms = history_terms(record.plan)
     argv = record.plan.command_line
     metric = record.plan.judgement.primary_metric
     return bisect_line(
@@ -211,7 +209,7 @@ def _history_campaign(
             conditions | {withdrawal.commit for withdrawal in withdrawals_of(record)}
         ),
         seconds=seconds_of_segments(record),
-        latest_hash=history_of(record.plan).commits[-1].hash,
+        latest_hash=history_terms(record.plan).commits[-1].hash,
     )
 
 
@@ -219,7 +217,9 @@ def _era_numbers(records: Sequence[RunRecord]) -> list[int]:
     """Return the number of the era of each campaign, from 1."""
     numbers: dict[str, int] = {}
     """Number of each era, by the digest of the era."""
-    return [numbers.setdefault(history_of(record.plan).era, len(numbers) + 1) for record in records]
+    return [
+        numbers.setdefault(history_terms(record.plan).era, len(numbers) + 1) for record in records
+    ]
 
 
 def _eras(records: Sequence[RunRecord], era_numbers: Sequence[int]) -> Iterator[HistoryEra]:

@@ -40,7 +40,7 @@ from equipoise.kinds.history.judge import (
     check_judgement,
     read_history,
 )
-from equipoise.kinds.history.terms import STUDY, HistoryDocument, HistoryPlan, history_of
+from equipoise.kinds.history.terms import STUDY, HistoryDocument, HistoryPlan, history_terms
 from equipoise.ledger import Ledger, ledger_exists, open_for_reading
 from equipoise.measure.environment import snapshot
 from equipoise.measure.scratch import scratch_folder
@@ -138,20 +138,17 @@ def continued_plan(plan: Plan, earlier_ids: Sequence[str]) -> Plan:
     return replace(
         plan,
         seed=seed_of_campaign(plan.seed, len(earlier_ids)),
-        terms=replace(history_of(plan), earlier=tuple(earlier_ids)),
+        terms=replace(history_terms(plan), earlier=tuple(earlier_ids)),
     )
 
 
 def _series_digest(request: HistoryRequest, judgement: Judgement) -> str:
-    """Return the digest of the properties that the campaigns of one history share.
-
-    The commit of the baseline identifies the repository.
-    """
+    """Return the digest of the properties that the campaigns of one history share."""
     return digest(
         [
             _DIGEST_VERSION,
             request.host,
-            request.baseline.commit,
+            request.baseline.commit,  # identifies the repository
             request.repository.inside,
             _benchmark_command(request),
             # If a tool runs each benchmark in its own process, all benchmarks have equal metrics.
@@ -338,7 +335,7 @@ def _run_campaign(
 ) -> str:
     """Run the next campaign, unless nothing is left to measure; return the latest run id."""
     plan, warnings = history_plan(request, builds, scratch)
-    series = history_of(plan).series
+    series = history_terms(plan).series
     with conduct.series_lock(series, ledger):
         earlier = ledger.read_campaigns(ledger.runs_of_series(series, STUDY))
         if earlier:
@@ -379,7 +376,7 @@ def resume_history(
     Raise `UnusableInput` if the series has a later campaign, or the repository, a commit or the
     toolchain has changed. Raise `ConditionFailed` if the baseline no longer builds or runs.
     """
-    terms = history_of(record.plan)
+    terms = history_terms(record.plan)
     with conduct.series_lock(terms.series, ledger):
         latest_id = ledger.runs_of_series(terms.series, STUDY)[-1]
         if latest_id != record.id:
@@ -466,7 +463,7 @@ def _latest_terms(output: OutputOptions) -> HistoryPlan | None:
         return None
     with open_for_reading(output.ledger) as ledger:
         run_ids = [run.id for run in ledger.runs() if run.study == STUDY]
-        return history_of(ledger.read_run(run_ids[-1]).plan) if run_ids else None
+        return history_terms(ledger.read_run(run_ids[-1]).plan) if run_ids else None
 
 
 def _selected_commits(

@@ -8,7 +8,7 @@ from equipoise.campaign.blocks import CostsOfBlock
 from equipoise.campaign.progress import ComparisonStatus
 from equipoise.design.limits import CampaignLimits
 from equipoise.kinds.history.statistics import History
-from equipoise.kinds.history.terms import history_of
+from equipoise.kinds.history.terms import history_terms
 from equipoise.model.plan import Plan, Stopping
 from equipoise.model.quantities import counted, joined
 from equipoise.model.record import RunRecord
@@ -18,17 +18,14 @@ from equipoise.revisions.judging import REFERENCE_COMMIT, Builds, CommitsJudge
 
 def campaigns_of_series(record: RunRecord) -> tuple[RunRecord, ...]:
     """Return all campaigns of the series up to this campaign, in the order of their starts."""
-    assert tuple(campaign.id for campaign in record.earlier) == history_of(record.plan).earlier, (
-        "a campaign of a history is read with the earlier campaigns of its series"
-    )
+    assert (
+        tuple(campaign.id for campaign in record.earlier) == history_terms(record.plan).earlier
+    ), "a campaign of a history is read with the earlier campaigns of its series"
     return (*record.earlier, record)
 
 
 def read_history(records: Sequence[RunRecord]) -> History:
-    """Return the history after all blocks of the campaigns of a series.
-
-    ``records`` has the campaigns, at least one, in the order of their starts.
-    """
+    """Return the history after the campaigns of a series, in the order of their starts."""
     history = _empty_history(records[0].plan)
     for record in records:
         HistoryJudge(record.plan, record.plan.stopping, history=history).replay(record)
@@ -66,7 +63,7 @@ class HistoryJudge(CommitsJudge):
         self._update_count = 0
         """Number of added blocks and withdrawn commits. Each may change the next choice."""
         self._block_count = 0
-        terms = history_of(plan)
+        terms = history_terms(plan)
         history.begin_campaign(
             [commit.hash for commit in terms.commits],
             terms.selected,

@@ -88,10 +88,7 @@ class Schedule(Struct, frozen=True):
     """First commit to measure; pairs with an earlier commit get no blocks."""
 
     def next_block(self, built: Collection[int], build_trials: float) -> tuple[int, ...]:
-        """Return the commits of the next block in order; empty if nothing is left to measure.
-
-        Parameters are those of `History.next_block`.
-        """
+        """Return the commits of the next block in order, as `History.next_block`."""
         if len(self.curve_commits) == 1:
             return ()
         built_set = frozenset(built)

@@ -72,7 +72,7 @@ class HistoryPlan(CommitsPlan, frozen=True, kw_only=True, tag_field=TAG, tag="hi
         )
 
 
-def history_of(plan: Plan) -> HistoryPlan:
+def history_terms(plan: Plan) -> HistoryPlan:
     """Return the terms of a campaign of a history."""
     assert isinstance(plan.terms, HistoryPlan), "the plan is not of a history"
     return plan.terms

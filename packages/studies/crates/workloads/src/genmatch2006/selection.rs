@@ -22,7 +22,8 @@ const WEIGHT_ROUNDING: f64 = 1e-10;
 pub struct Selection {
     treated: Matrix,
     weights: Matrix,
-    /// Sum of the weights with which each unit is used as a match.
+    /// Sum of the weights with which each unit is used as a match. As in the old algorithms, this
+    /// and the next sum are computed for each unit.
     use_weights: Matrix,
     squared_use_weights: Matrix,
     /// A row for each pair: unit, match, weight.
