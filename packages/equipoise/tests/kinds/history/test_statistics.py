@@ -63,8 +63,11 @@ def test_the_curve_has_each_selected_commit_with_intervals_that_hold_together() 
     history, _ = measured_history({5: 0.05})
     revisions = history.state().revisions
     assert [revision.hash for revision in revisions] == list(names_of(16))
-    levels = [revision.significance_level for revision in revisions]
-    levels = [level for level in levels if level is not None]
+    levels = [
+        revision.significance_level
+        for revision in revisions
+        if revision.significance_level is not None
+    ]
     assert len(levels) == 16 and sum(levels) < ALPHA
     for place, revision in enumerate(revisions):
         low, high = revision.ratio_ci

@@ -1,7 +1,7 @@
 """Search for the commits that made a difference (docs/methods/bisect.md).
 
 A block runs two commits in the order of a fair coin. Which two commits run depends only on earlier
-blocks, so a recorded campaign gives the same state again.
+blocks, so the recorded blocks of a campaign give the same state again.
 
 The main line has the first parents from the good commit (GOOD) to the bad commit (BAD). The branch
 of a merge is searched as soon as the merge is named. Then the search of the main line continues.
@@ -63,9 +63,9 @@ class BisectionState(Struct, frozen=True):
     log_e_values: tuple[float, ...]
     """For each commit after GOOD, the log e-value against "the commit made the whole gap"."""
     excluded_at: tuple[int | None, ...]
-    """Number of the block at which the first search excluded each commit; ``None`` if possible."""
+    """Block after which the first search excluded each commit; ``None`` for other commits."""
     chances: tuple[float, ...]
-    """Estimated probability that each commit is the culprit; it only helps to choose the pairs."""
+    """Estimated probability that each commit is the culprit, for the choice of pairs only."""
     named_steps: tuple[MeasuredStep, ...]
     """Steps of the named commits, in the order in which they were named."""
     unconfirmed_steps: tuple[UnconfirmedStep, ...]
