@@ -222,10 +222,7 @@ def command(bisect_options: BisectOptions) -> int:
 def resume(
     record: RunRecord, limits: CampaignLimits, hosts: HostOptions, output: OutputOptions
 ) -> int:
-    """Resume a bisection and show its result.
-
-    Raise the same errors as `resume_bisection`.
-    """
+    """Resume a bisection and show its result; errors are those of `resume_bisection`."""
     with measuring(output) as (ledger, listener):
         run_id = resume_bisection(ledger.read_run(record.id), limits, ledger, listener, output)
         result = analyse(run_id, ledger, output)

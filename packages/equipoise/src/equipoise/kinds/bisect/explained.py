@@ -143,11 +143,7 @@ def _explained_culprit(
     causes: Sequence[Explanation],
     experiment: RunRecord | None,
 ) -> ExplainedCulprit:
-    """Return the explanation of a culprit from evidence.
-
-    ``causes`` has the causes of the gap, the largest first. ``experiment`` is the campaign that
-    tested the causes, or ``None``.
-    """
+    """Return the explanation of a culprit; the largest of ``causes`` comes first."""
     terms = bisection_terms(record.plan)
     functions = tuple(dict.fromkeys((*_named_functions(causes), *_slower_functions(difference))))
     diff = _recorded_diff(record, contrast.candidate)

@@ -66,6 +66,7 @@ def _search_chart(
     """Draw a search: grey areas for excluded commits, a line for each block, and the culprits."""
     commit_count = len(result.searched_commits)
     drawn_blocks = _without_unconfirmed_searches(result.course)
+    # Number of trials up to the end of each block, by the number of the block.
     trials_after = {
         block.block: _TRIALS_PER_BLOCK * count for count, block in enumerate(drawn_blocks, start=1)
     }
@@ -199,10 +200,7 @@ def _commit_name(result: BisectResult | BisectBranch, index: int) -> str:
 def _excluded_areas(
     commits: Sequence[BisectCommit], trials_after: dict[int, int], last_trial: int
 ) -> Iterator[dict[str, Any]]:
-    """Yield an area for each range of successive commits that one block excluded.
-
-    ``trials_after`` has the number of trials up to the end of each block, by the block's number.
-    """
+    """Yield an area for each range of successive commits that one block excluded."""
     numbered_commits = enumerate(commits, start=1)
     for block, group in itertools.groupby(numbered_commits, key=lambda item: item[1].excluded_at):
         members = list(group)

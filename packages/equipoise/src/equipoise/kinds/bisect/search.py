@@ -226,7 +226,7 @@ class Bisection:
         if commit in (0, self.count):
             end_name = "good" if commit == 0 else "bad"
             raise UnusableInput(
-                f"the {end_name} commit (number {commit}) does not build or run",
+                f"the {end_name} commit, with the index {commit}, does not build or run",
                 hint=f"name another commit with {option(end_name)}",
             )
         if commit in self._withdrawn:
@@ -486,10 +486,7 @@ class BranchingBisection:
         return line.pair_in_bisection(line.search.next_pair(built_on_line, build_trials))
 
     def add(self, pair: IndexPair, costs: tuple[float, float], order: int) -> None:
-        """Add one complete block of the pair that ``next_pair`` returned.
-
-        Parameters and errors are those of `Bisection.add`. The pair has the earlier commit first.
-        """
+        """Add one complete block; parameters and errors are those of `Bisection.add`."""
         line = self._open_line()
         if line is None:
             raise ValueError("the bisection has ended: no block can be added")
@@ -502,10 +499,7 @@ class BranchingBisection:
         self._begin_branch_searches(line)
 
     def withdraw(self, commit: int) -> None:
-        """Withdraw a commit that does not build or run.
-
-        Raise `UnusableInput` if the commit is GOOD or BAD.
-        """
+        """Withdraw a commit that does not build or run; errors are those of `Bisection.withdraw`."""
         self._withdrawn.add(commit)
         for line in list(self._lines):
             line.withdraw(commit)

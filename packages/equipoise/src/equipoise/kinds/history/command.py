@@ -358,10 +358,7 @@ def _run_campaign(
 def resume(
     record: RunRecord, limits: CampaignLimits, hosts: HostOptions, output: OutputOptions
 ) -> int:
-    """Resume a history and show its result.
-
-    Raise the same errors as `resume_history`.
-    """
+    """Resume a history and show its result; errors are those of `resume_history`."""
     with measuring(output) as (ledger, listener):
         run_id = resume_history(ledger.read_run(record.id), limits, ledger, listener)
         result = analyse(run_id, ledger, output)

@@ -43,7 +43,8 @@ class PairState(Struct, frozen=True):
     """Evidence for a change within a pair, and the number of the pair's blocks."""
 
     status: Literal["changed", "suspect", "equivalent", "undecided"]
-    """``changed``: a certain change. ``suspect``: looks like a change, but is not certain yet."""
+    """``suspect``: looks like a change, but is not certain yet. Other values are those of
+    `PairStatus`."""
     blocks: int
     """Number of blocks in the current era."""
     is_weak_suspect: bool = False

@@ -528,10 +528,7 @@ class _MeasuredPair(_CommitComparison, eq=False):
         return judge_alone(self.blocks, 0.0, self.alpha)
 
     def _is_settled(self) -> bool:
-        """Return whether a named change needs no more blocks.
-
-        The interval is narrow enough, or the number of blocks has doubled since the naming.
-        """
+        """Return whether the interval is narrow, or the blocks have doubled since the naming."""
         blocks, min_blocks = len(self.blocks), earliest_block(self.significance_level)
         if blocks >= max(min_blocks, 2 * self.naming_blocks):
             return True
