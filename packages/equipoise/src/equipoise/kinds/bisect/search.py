@@ -499,7 +499,7 @@ class BranchingBisection:
         self._begin_branch_searches(line)
 
     def withdraw(self, commit: int) -> None:
-        """Withdraw a commit that does not build or run; errors are those of `Bisection.withdraw`."""
+        """Withdraw a commit that does not build or run, as `Bisection.withdraw`."""
         self._withdrawn.add(commit)
         for line in list(self._lines):
             line.withdraw(commit)
