@@ -134,7 +134,9 @@ def layouts(cell: LayoutCell, seed: int) -> LayoutOutcome:
         for commit in range(1, LAYOUTS_COUNT + 1)
         if rng.random() < cell.prose and commit != culprit
     ]
-    bisection = Bisection(LAYOUTS_COUNT, alpha=ALPHA, min_effect=MIN_EFFECT, prose=prose)
+    bisection = Bisection(
+        LAYOUTS_COUNT, alpha=ALPHA, min_effect=MIN_EFFECT, documentation_commits=prose
+    )
     ran = search(
         levels,
         _noise("gauss", LAYOUTS_SD / 100),

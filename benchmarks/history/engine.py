@@ -90,7 +90,7 @@ def _conducted(kind: str, seed: int, nights: Sequence[int]) -> Outcome:
     changes = history.state().changes
     return Outcome(
         right=right <= confirmed_in(history),
-        others=sum((one.pair.after, one.pair.until) not in right for one in changes),
+        others=sum((one.pair.earlier_hash, one.pair.later_hash) not in right for one in changes),
         named_after=named_after,
         trials=trials,
         is_over=is_over,
@@ -99,4 +99,8 @@ def _conducted(kind: str, seed: int, nights: Sequence[int]) -> Outcome:
 
 def confirmed_in(history: History) -> set[tuple[str, str]]:
     """Return the changes that are named to a commit and the one before it."""
-    return {(one.pair.after, one.pair.until) for one in history.state().changes if one.is_confirmed}
+    return {
+        (one.pair.earlier_hash, one.pair.later_hash)
+        for one in history.state().changes
+        if one.is_confirmed
+    }

@@ -62,7 +62,7 @@ def discoveries(kind: str, real: int, seed: int) -> Discoveries:
             logs[pair + 1] += step
             history.add({one: math.exp(log) for one, log in logs.items()}, order)
     places = {name: place for place, name in enumerate(names)}
-    named = [places[one.pair.after] for one in history.state().changes]
+    named = [places[one.pair.earlier_hash] for one in history.state().changes]
     true = sum(pair in changed for pair in named)
     return Discoveries(len(named) - true, true)
 

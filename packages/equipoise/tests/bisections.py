@@ -83,22 +83,22 @@ def bisect_result(text: str = "", verdict: BisectVerdict = "culprit") -> BisectR
     """A search among sixteen commits, of which the eleventh is the culprit, or alone is left."""
     candidates = [candidate(place, text) for place in range(1, COUNT + 1)]
     if verdict != "culprit":
-        candidates[CULPRIT - 1] = replace(candidates[CULPRIT - 1], status="left")
+        candidates[CULPRIT - 1] = replace(candidates[CULPRIT - 1], status="suspect")
     result = BisectResult(
         good=replace(GOOD, typed_name=f"v1.0{text}"),
         bad=BAD,
         verdict=verdict,
         culprits=(culprit_of(CULPRIT, text),) if verdict == "culprit" else (),
-        candidates=tuple(candidates),
+        searched_commits=tuple(candidates),
         gap=BisectGap(GOOD.commit, BAD.commit, 1.032, (1.027, 1.037), 0.05, 3, "slower"),
-        left_over=(),
+        remaining_gaps=(),
         margin=0.31,
         course=tuple(BisectBlock(block, *pair, 1) for block, pair in enumerate(PAIRS, start=1)),
         metric="wall_s",
         min_effect=1.0,
         alpha=0.05,
         trials=2 * len(PAIRS),
-        builds=6,
+        tried_commits=6,
         seconds=34.0,
         blocks_to_go=None,
         build="make",
@@ -115,19 +115,19 @@ def merge_result(verdict: BisectVerdict = "culprit") -> BisectResult:
     candidates = tuple(
         replace(candidate(place), status="excluded", excluded_at=12) for place in (21, 22, 24)
     )
-    left = replace(candidate(23), status="culprit" if verdict == "culprit" else "left")
+    left = replace(candidate(23), status="culprit" if verdict == "culprit" else "suspect")
     candidates = (*candidates[:2], replace(left, excluded_at=None), candidates[2])
     branch = BisectBranch(
         merge=merge.commit,
-        after=name_of(9),
-        until=name_of(24),
+        fork_hash=name_of(9),
+        tip_hash=name_of(24),
         verdict=verdict,
         culprits=(inside,) if verdict == "culprit" else (),
-        candidates=candidates,
+        searched_commits=candidates,
         gap=BisectGap(name_of(9), name_of(24), 1.03, (1.024, 1.036), 0.05, 5, "slower"),
-        left_over=(),
+        remaining_gaps=(),
         margin=0.3,
-        missing=(),
+        failed_ends=(),
         course=(BisectBlock(10, 0, 4, 1), BisectBlock(11, 2, 3, 1), BisectBlock(12, 2, 3, 1)),
         summary="",
     )

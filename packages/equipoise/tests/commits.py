@@ -48,7 +48,7 @@ class ScriptedBuilds:
     def typical_seconds(self) -> float:
         return BUILD_S if self.made else 0.0
 
-    def make(self, commits: tuple[int, ...]) -> Mapping[int, str]:
+    def build_commits(self, commits: tuple[int, ...]) -> Mapping[int, str]:
         missing = [commit for commit in commits if commit not in self.made]
         for commit in missing:
             self.before()

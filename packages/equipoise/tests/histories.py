@@ -37,7 +37,7 @@ MEASURED = (0, 1, 2, 3, 4, 6, 8, 9, 10, 12, 14, 16, 17, 18, 19, 23, 24)
 PAIRS: tuple[tuple[int, int, PairStatus], ...] = (
     (0, 8, "equivalent"),
     (8, 16, "changed"),
-    (16, 24, "open"),
+    (16, 24, "undecided"),
     (8, 12, "changed"),
     (8, 9, "changed"),
     (16, 17, "changed"),
@@ -86,12 +86,12 @@ def change_of(after: int, until: int, text: str = "", ratio: float | None = None
     one = revision(until, text)
     change = HistoryChange(
         commit=name_of(until) if confirmed else None,
-        after=name_of(after),
-        until=name_of(until),
+        earlier_hash=name_of(after),
+        later_hash=name_of(until),
         subject=one.subject,
         author=one.author,
         date=one.date,
-        commits=until - after,
+        commit_count=until - after,
         not_built=(),
         is_merge=False,
         ratio=true,
@@ -99,7 +99,7 @@ def change_of(after: int, until: int, text: str = "", ratio: float | None = None
         significance_level=0.0025,
         e_value=4321.0,
         threshold=420.0,
-        pair=5,
+        pair_number=5,
         confirmed=confirmed,
         blocks=48,
         summary="",
@@ -114,9 +114,9 @@ def pair_of(number: int, after: int, until: int, status: PairStatus) -> HistoryP
     """Two commits that ran side by side."""
     ratio = level_at(until) / level_at(after)
     return HistoryPair(
-        pair=number,
-        after=name_of(after),
-        until=name_of(until),
+        pair_number=number,
+        earlier_hash=name_of(after),
+        later_hash=name_of(until),
         status=status,
         ratio=ratio,
         ratio_ci=(ratio - 0.008, ratio + 0.008),
@@ -138,9 +138,9 @@ def campaign_of(number: int, era: int, text: str = "") -> HistoryCampaign:
         era=era,
         blocks=120,
         trials=320,
-        builds=9,
+        tried_commits=9,
         seconds=900.0,
-        until=name_of(COUNT - 3 + number),
+        latest_hash=name_of(COUNT - 3 + number),
     )
 
 
@@ -200,12 +200,12 @@ def history_result(text: str = "") -> HistoryResult:
             HistoryEra(2, "2026-03-27T02:00:00.000+00:00", ("kernel: 6.1 instead of 5.10",)),
         ),
         campaigns=(campaign_of(1, 1), campaign_of(2, 1), campaign_of(3, 2, text)),
-        commits=COUNT,
+        commit_count=COUNT,
         metric="wall_s",
         min_effect=1.0,
         alpha=0.05,
         trials=960,
-        builds=21,
+        tried_commits=21,
         seconds=2700.0,
         blocks_to_go=40,
         build="make",

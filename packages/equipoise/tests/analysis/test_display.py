@@ -121,7 +121,7 @@ def test_a_long_benchmark_has_one_name_in_the_levels_the_contrasts_and_the_terms
             for place in (0, 2)
         ),
         terms=GatePlan(
-            Revision("x", ""), Revision("y", ""), ("wall_s",), bisect={second: ("line",)}
+            Revision("x", ""), Revision("y", ""), ("wall_s",), bisect_argvs={second: ("line",)}
         ),
     )
     shown = for_display(replace(record, plan=plan)).plan
@@ -133,7 +133,7 @@ def test_a_long_benchmark_has_one_name_in_the_levels_the_contrasts_and_the_terms
         benchmarks[2],
     ]
     assert isinstance(shown.terms, GatePlan)
-    assert shown.terms.bisect == {benchmarks[2]: ("line",)}
+    assert shown.terms.bisect_argvs == {benchmarks[2]: ("line",)}
 
 
 def test_the_hosts_of_a_fleet_call_a_condition_as_the_fleet_does() -> None:

@@ -22,7 +22,7 @@ from equipoise.model.plan import Condition, Contrast, Hooks, Plan, Server
 from equipoise.model.record import Draw, RecordedWarning, RunRecord, Segment, Trial
 from equipoise.model.revisions import Revision
 from equipoise.model.why import Explanation, ReachCheck
-from equipoise.revisions.terms import commits_plan_of
+from equipoise.revisions.terms import commits_terms
 from equipoise.why.gap import explains_gap
 from packages.equipoise.tests.plans import plan_of, trial_of
 from packages.equipoise.tests.schema import validated
@@ -179,7 +179,7 @@ def test_revisions_are_measured_again_with_the_variables_of_their_build(command:
 def test_the_terms_of_commits_have_no_values_of_their_build() -> None:
     revision, build = Revision("main", "1" * 40), f"TOKEN={CANARY} make"
     terms = BisectPlan(good=revision, bad=revision, commits=(), build=build)
-    assert commits_plan_of(shown(record_of(terms=terms)).plan).build == 'TOKEN="$TOKEN" make'
+    assert commits_terms(shown(record_of(terms=terms)).plan).build == 'TOKEN="$TOKEN" make'
 
 
 def attempts_of(*names: str, advice: str = "") -> ExperimentPlan:

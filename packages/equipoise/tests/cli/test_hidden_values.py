@@ -97,7 +97,7 @@ def gate() -> Plan:
         "command_line": ("equipoise", "gate", *words),
         "terms": GatePlan(
             *(revision, revision, ("wall_s",)),
-            bisect={benchmark[BENCHMARK]: ("equipoise", "bisect", *words)},
+            bisect_argvs={benchmark[BENCHMARK]: ("equipoise", "bisect", *words)},
         ),
     }
     return Plan(**{**fields_of(plan_of()), **changes})

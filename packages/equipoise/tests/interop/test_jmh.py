@@ -98,7 +98,7 @@ def test_every_value_of_a_file_that_jmh_wrote() -> None:
 
 def test_no_warm_up_is_looked_for_in_the_bins_of_a_histogram() -> None:
     _, reading = reading_of(SAMPLES / "jmh_1.37.json")
-    assert reading.unordered_metrics == ("time_s_seen", "time_s_times")
+    assert reading.metrics_without_time_order == ("time_s_seen", "time_s_times")
 
 
 def test_every_value_of_a_file_that_jmh_writes_now(tmp_path: Path) -> None:

@@ -333,7 +333,7 @@ def bisected(text: str = "") -> CampaignReport:
 
 def historied(text: str = "") -> CampaignReport:
     """A history of three nights, with a series of another tool."""
-    result = replace(history_result(text), series=(series_of(text),))
+    result = replace(history_result(text), imported_series=(series_of(text),))
     return CampaignReport(history_document(text, result))
 
 

@@ -85,16 +85,16 @@ def test_a_build_is_made_once_and_used_again(made: MadeRepository) -> None:
     with opened(made) as cache:
         assert cache.seconds_of(second) is None
         build = cache.get(second, "commit two")
-        assert not build.reused
+        assert not build.is_reused
         assert build.tree == cache.tree_of(second)
         assert (build.tree / "program").read_text() == "two\n"
         assert cache.seconds_of(second) == build.seconds
         # A commit that takes another back has its tree, and so its build.
-        assert not cache.get(third, "commit three").reused
-        assert cache.get(first, "commit one").reused
+        assert not cache.get(third, "commit three").is_reused
+        assert cache.get(first, "commit one").is_reused
         assert len(str(cache.tree_of(first))) == len(str(build.tree))
     with opened(made) as cache:
-        assert cache.get(second, "commit two").reused
+        assert cache.get(second, "commit two").is_reused
     assert times_built(made) == 2
     assert everything_in(made.path) == before
 
@@ -108,7 +108,7 @@ def test_build_with_a_file_changed_by_a_trial_is_rebuilt(change: str, made: Made
             assert (tree / "program").read_text() == "two\n"
             assert (tree / "source").exists()
             subprocess.run(["sh", "-c", change], cwd=tree, check=True)
-            assert cache.get(second, "commit two").reused, "the same campaign goes on with it"
+            assert cache.get(second, "commit two").is_reused, "the same campaign goes on with it"
     assert times_built(made) == 2
 
 
@@ -206,7 +206,7 @@ def test_working_tree_changed_since_the_plan_is_not_built(made: MadeRepository) 
     with opened(made) as cache:
         assert (cache.get(source, "it").tree / "program").read_text() == "changed\n"
         made.write("source", "changed again\n")
-        assert cache.get(source, "it").reused
+        assert cache.get(source, "it").is_reused
     later = source_of(repo, revision, tree_hashes(repo, [revision.commit]))
     made.write("source", "and again\n")
     with (
@@ -222,7 +222,7 @@ def test_threads_that_need_one_build_make_it_once(made: MadeRepository) -> None:
         builds = [
             threads.submit(cache.get, source, "it") for source in (first, second, third, second)
         ]
-        assert sum(not build.result().reused for build in builds) == 2
+        assert sum(not build.result().is_reused for build in builds) == 2
     assert times_built(made) == 2
 
 
@@ -253,7 +253,7 @@ from equipoise.revisions.commits import tree_hashes
 repo, commit = repository_at(Path.cwd()), sys.argv[2]
 source = source_of(repo, Revision(commit, commit), tree_hashes(repo, [commit]))
 with open_cache(repo, sys.argv[1], None, Path(sys.argv[3])) as cache:
-    print(cache.get(source, "it").reused, flush=True)
+    print(cache.get(source, "it").is_reused, flush=True)
     sys.stdin.read()
 """
 
@@ -300,7 +300,7 @@ def test_next_build_removes_files_of_a_killed_build(made: MadeRepository, log: P
     with opened(made, line) as cache:
         assert builds_running(cache.tree_of(second)) == []
         Path(f"{log}.go").touch()
-        assert not cache.get(second, "it").reused
+        assert not cache.get(second, "it").is_reused
 
 
 def test_two_processes_share_one_build_and_keep_it_while_in_use(
@@ -356,7 +356,7 @@ def test_limit_keeps_the_builds_of_the_next_block(
     with opened(made) as cache:
         cache.get(third, "it")
         cache.get(second, "it", (second, third))
-        assert cache.get(third, "it", (second, third)).reused
+        assert cache.get(third, "it", (second, third)).is_reused
         cache.get(second, "it")
 
 

@@ -15,9 +15,9 @@ from equipoise.revisions.commits import (
     LIKELY_WEIGHT,
     MergedCommits,
     commits_between,
-    is_prose,
+    documentation_commits,
+    is_documentation,
     merged_commits,
-    prose_commits,
     tree_hashes,
     weights_by_path,
 )
@@ -94,9 +94,9 @@ def test_commits_that_change_only_prose_are_recognised_by_file_names(
     repo = repository_at(made.path)
     commits = commits_between(repo, named(made, "first"), revision_of_working_tree(repo))
     subjects = [commit.subject for commit in commits]
-    prose = prose_commits(repo, commits)
+    prose = documentation_commits(repo, commits)
     assert [subjects[place] for place in prose] == ["prose", "nothing at all", "a merge of prose"]
-    assert prose_commits(repo, commits[:1]) == ()
+    assert documentation_commits(repo, commits[:1]) == ()
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_commits_that_change_only_prose_are_recognised_by_file_names(
     ],
 )
 def test_a_file_is_prose_by_its_name(path: str, expected: bool) -> None:
-    assert is_prose(path) is expected
+    assert is_documentation(path) is expected
 
 
 def test_the_working_tree_is_the_last_commit(made: MadeRepository) -> None:

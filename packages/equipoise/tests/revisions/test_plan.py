@@ -10,7 +10,7 @@ import pytest
 from equipoise.design.command_line import shell_line_with_placeholders
 from equipoise.kinds.bisect.command import command
 from equipoise.kinds.gate.analysis import joined_bisect_lines
-from equipoise.kinds.gate.command import CheckoutPair, GateRequest, bisect_lines
+from equipoise.kinds.gate.command import CheckoutPair, GateRequest, named_bisect_argvs
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Contrast
 from equipoise.model.revisions import Revision
@@ -80,7 +80,7 @@ def lines_of(
         build="make all",
         tool=None if tool is None else TOOLS[tool],
     )
-    return dict(bisect_lines(request, commands, metrics))
+    return dict(named_bisect_argvs(request, commands, metrics))
 
 
 def test_each_benchmark_of_a_gate_has_a_line_that_bisect_takes() -> None:

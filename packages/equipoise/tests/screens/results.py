@@ -116,7 +116,7 @@ def gated() -> GateDocument:
         Revision("main", "1" * 40),
         Revision("HEAD", "2" * 40),
         ("wall_s",),
-        bisect={"parse": ("equipoise", "bisect", "--good", "main", "--", "./parse")},
+        bisect_argvs={"parse": ("equipoise", "bisect", "--good", "main", "--", "./parse")},
     )
     plan = replace(
         plan,

@@ -103,14 +103,14 @@ def iterations_in(samples: Iterable[Sample]) -> dict[str, list[Sample]]:
 
 def classify_iterations(
     trials_by_condition: Mapping[int, Sequence[Trial]],
-    unordered_metrics: Collection[str] = (),
+    metrics_without_time_order: Collection[str] = (),
 ) -> Classifications:
     """Classify the iterations of all analysed trials, given in the order in which they ran.
 
-    ``unordered_metrics`` are left out, because they cannot show a warm-up.
+    ``metrics_without_time_order`` are left out, because they cannot show a warm-up.
     """
     classified = {
-        condition: _classify_by_metric(trials, unordered_metrics)
+        condition: _classify_by_metric(trials, metrics_without_time_order)
         for condition, trials in trials_by_condition.items()
     }
     return {condition: by_metric for condition, by_metric in classified.items() if by_metric}
@@ -190,12 +190,12 @@ def _steady_comparison(
 
 
 def _classify_by_metric(
-    trials: Sequence[Trial], unordered_metrics: Collection[str]
+    trials: Sequence[Trial], metrics_without_time_order: Collection[str]
 ) -> dict[str, ClassifiedCondition]:
     iterations = [iterations_in(trial.samples) if trial.samples else {} for trial in trials]
     conditions = {}
     for metric in dict.fromkeys(itertools.chain.from_iterable(iterations)):
-        if metric not in unordered_metrics:
+        if metric not in metrics_without_time_order:
             classified_trials = tuple(
                 _classify_costs(trial, by_metric.get(metric, []))
                 for trial, by_metric in zip(trials, iterations, strict=True)

@@ -194,7 +194,7 @@ def _trials_by_condition(record: RunRecord, blocks: Blocks) -> _TrialsByConditio
         analysed,
         Counter(trial.condition for trial in record.trials if trial.failure is not None),
         record.measured_draws,
-        classify_iterations(analysed, record.plan.rules.unordered_metrics),
+        classify_iterations(analysed, record.plan.rules.metrics_without_time_order),
     )
 
 

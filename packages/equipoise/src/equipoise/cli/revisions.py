@@ -36,7 +36,7 @@ from equipoise.revisions.commit_plans import (
 )
 from equipoise.revisions.git import Repository
 from equipoise.revisions.plan import RevisionsRequest
-from equipoise.revisions.terms import commits_plan_of
+from equipoise.revisions.terms import commits_terms
 
 suite_options = options.option_group(
     click.option(
@@ -201,7 +201,7 @@ def builds_of_record(record: RunRecord) -> Iterator[CommitBuilds]:
     Raise `UnusableInput` if the repository, a commit or the toolchain has changed since the
     campaign.
     """
-    commits_plan = commits_plan_of(record.plan)
+    commits_plan = commits_terms(record.plan)
     repository, tool = repository_of(commits_plan), tool_of(commits_plan)
     build_line = commits_plan.build
     with scratch_folder() as scratch, open_cache(repository, build_line, tool, scratch) as cache:

@@ -110,7 +110,7 @@ def _cargo_processes(output: Path) -> Iterator[Process]:
     results = _criterion_folder()
     if any(results.rglob("sample.json")):
         for process in criterion.FORMAT.read(read_within_bounds(str(results), results)).processes:
-            if process.levels.get(criterion.SAVED) == _LATEST_RUN:
+            if process.levels.get(criterion.SAVED_RUN) == _LATEST_RUN:
                 yield process
 
 

@@ -101,7 +101,7 @@ class Process(Struct, frozen=True):
     block: int | None = None
     """Number of the block; ``None`` if the file has no blocks."""
     order: float | None = None
-    """Number that increases with time; ``None`` if the processes ran in the order of the file."""
+    """Number that increases with time; ``None`` if the file has the processes in their order."""
     host: str | None = None
 
 
@@ -119,7 +119,7 @@ class Reading(Struct, frozen=True):
     """Factor whose levels are compared. The baseline of `BENCHMARK` is the first benchmark."""
     notes: tuple[str, ...] = ()
     """Sentences on values that were left out."""
-    unordered_metrics: tuple[str, ...] = ()
+    metrics_without_time_order: tuple[str, ...] = ()
     """Metrics whose iterations are not a series in time, such as numbers of loops."""
 
 
@@ -136,8 +136,10 @@ class Format(Struct, Generic[Content], frozen=True):
     written_by: str
     """Command or program that writes the format."""
     recognises: Callable[[SourceFile], bool]
+    """Function that returns whether a file or folder has the format, by its content."""
     read: Callable[[SourceFile], Content]
     reads_folders: bool = False
+    """Whether the format is a folder instead of a file."""
 
 
 def quote(text: object) -> str:
@@ -283,9 +285,8 @@ def read_by_format(
 ) -> tuple[Format[Content], Content]:
     """Read a file in the named format, or in the first format that recognises the file.
 
-    ``unknown_message`` is the error for a file of unknown format. ``hint`` is for a user who names
-    a folder if the format is a file, or the reverse. Its ``{}`` stands for the command that writes
-    the format.
+    ``unknown_message`` is the error for a file of unknown format. ``hint`` is for a folder in place
+    of a file, or the reverse; its ``{}`` stands for the command that writes the format.
     """
     matches = (candidate for candidate in formats.values() if candidate.recognises(file))
     file_format = next(matches, None) if format_name is None else formats[format_name]

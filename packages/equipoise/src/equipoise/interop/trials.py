@@ -17,7 +17,7 @@ from equipoise.shared.extras import install_line
 from equipoise.shared.safe_text import as_unicode, csv_text
 
 CellKind = Literal["text", "integer", "number", "truth", "numbers", "texts"]
-"""Type of the cells of a column: a ``truth`` is a Boolean, ``texts`` are a mapping."""
+"""Type of the cells of a column: ``truth`` is Boolean, ``numbers`` a list, ``texts`` a mapping."""
 
 _COLUMN_KINDS: dict[str, CellKind] = {
     "block": "integer",

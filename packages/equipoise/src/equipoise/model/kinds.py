@@ -82,7 +82,7 @@ class Terms:
     """Whether the campaign consists of other runs, its members, and has no trials of its own."""
     rows_show_failures: ClassVar[bool] = False
     """Whether the row of a condition shows why its trials failed, so that no warning is needed."""
-    unordered_metrics: tuple[str, ...] = ()
+    metrics_without_time_order: tuple[str, ...] = ()
     """Metrics whose iterations are not a series in time, so that they cannot show a warm-up."""
     alpha_factor: ClassVar[int] = 1
     """2 if each side of an interval may use the whole alpha, 1 if the two sides share alpha."""

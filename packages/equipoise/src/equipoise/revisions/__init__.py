@@ -10,6 +10,5 @@ In reading order:
 - ``plan.py``: makes conditions from benchmarks and revisions, for a gate or several commits
 - ``terms.py``: the part of a plan that all campaigns over commits have
 - ``commit_plans.py``: makes the plan of a campaign that runs commands in many commits
-- ``judging.py``: runs such a campaign: builds commits before each block, and leaves out commits
-  that fail
+- ``judging.py``: runs such a campaign: builds commits, and withdraws commits that fail
 """

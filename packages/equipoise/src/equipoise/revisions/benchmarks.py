@@ -22,7 +22,7 @@ from equipoise.shared.spelling import option
 
 
 class Benchmark(Struct, frozen=True):
-    """A command that runs in both revisions."""
+    """A command that runs in each revision."""
 
     name: str
     command: tuple[str, ...]
@@ -131,7 +131,7 @@ class BenchmarkTool(Struct, frozen=True):
     """The benchmark tool of a language.
 
     In ``environment``, ``{tree}`` stands for the working tree of a revision, and ``{own}`` for the
-    user's own working tree.
+    user's working tree.
     """
 
     name: str
@@ -140,8 +140,8 @@ class BenchmarkTool(Struct, frozen=True):
     build: str | None = None
     """Default shell line that builds the benchmarks."""
     environment: Mapping[str, str] = field(default_factory=dict)
-    listing: SelectionOptions | None = None
-    """Options to list the benchmarks; each benchmark then runs in separate processes, and reports
+    selection_options: SelectionOptions | None = None
+    """Options to list the benchmarks. Each benchmark then runs in processes of its own, and reports
     the metric ``time_s``. ``None`` if one process runs all benchmarks."""
 
     def reading_command(self, command: tuple[str, ...]) -> tuple[str, ...]:
@@ -180,7 +180,7 @@ TOOLS = {
         ),
         BenchmarkTool(
             "google-benchmark",
-            listing=SelectionOptions(
+            selection_options=SelectionOptions(
                 "--benchmark_list_tests",
                 option_for=_google_benchmark_option,
                 none_option=_google_benchmark_option(""),

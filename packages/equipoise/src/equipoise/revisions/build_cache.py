@@ -9,8 +9,7 @@ contain this path. All keys, and so all paths, have the same length. The file
 is making the build, or was killed.
 
 Each build has a lock, ``FOLDER/KEY.lock`` (flock(2)). Processes that use the build share the lock.
-A process that makes or removes the build holds the lock alone. The kernel releases the lock if its
-owner is killed.
+A process that makes or removes the build holds the lock alone.
 
 If all builds together are larger than a limit, the least recently used builds are removed.
 """
@@ -49,7 +48,7 @@ from equipoise.revisions.git import Repository, without_git_variables
 KEY_DIGITS = 32
 """Number of hexadecimal digits of a key."""
 _KEY_VERSION = 1
-"""Number to change if keys are computed in another way."""
+"""Part of each key; another number gives other keys."""
 _BUILD_PROGRAMS = (
     *("cc", "c++", "gcc", "g++", "clang", "clang++", "ld", "ld.lld", "mold", "as", "ar", "nasm"),
     *("make", "cmake", "ninja", "meson", "bazel", "rustc", "cargo", "go", "zig", "swift", "ghc"),
@@ -93,6 +92,7 @@ class _BuildRecord(Struct, frozen=True):
     size: int
     """Size on the disk, in bytes."""
     completed_ns: int
+    """Time of completion, in nanoseconds since 1970."""
     files: str
     """Digest of the names, sizes and times of the files of the complete build."""
 
@@ -108,7 +108,8 @@ class Build(Struct, frozen=True):
     """Root of the working tree."""
     seconds: float
     """Seconds of the checkout and the build, now or in an earlier campaign."""
-    reused: bool
+    is_reused: bool
+    """Whether the build was complete already."""
 
 
 def cache_folder(environment: Mapping[str, str]) -> Path:
@@ -249,7 +250,7 @@ class BuildCache:
             end_build(str(tree))
 
     def _discard_changed(self, key: str, tree: Path) -> None:
-        """Remove a build if a trial has changed its files; files that trials add are ignored."""
+        """Remove a build if a trial has changed its files; files that trials add do not matter."""
         record = None if key in self._descriptors else self._read_record(key)
         if record is not None and digest_of_files(tree, record.completed_ns) != record.files:
             self._discard(key)
@@ -295,7 +296,7 @@ class BuildCache:
         changes = None
         if revision.uncommitted:
             changes = changes_of_working_tree(repository)
-            if digest_of_changes(changes) != source.changes:
+            if digest_of_changes(changes) != source.changes_digest:
                 raise UnusableInput(
                     "the working tree has changed since the campaign began",
                     hint="commit the changes, and start again with the commit",
@@ -390,6 +391,7 @@ class BuildCache:
             raise EquipoiseError("the build was stopped")
 
     def _try_to_lock(self, key: str, operation: int) -> int | None:
+        """Return the file descriptor of a lock; ``None`` if another process holds the lock."""
         path = self._folder / f"{key}{_LOCK_SUFFIX}"
         descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
@@ -474,7 +476,7 @@ class BuildSource(Struct, frozen=True):
     revision: Revision
     tree_hash: str
     """Git's hash of the tree of the commit."""
-    changes: str = ""
+    changes_digest: str = ""
     """Digest of the changes, if the source is the user's working tree."""
 
 
@@ -539,7 +541,7 @@ def key_of(recipe: Recipe, source: BuildSource) -> str:
             str(repository.top),
             repository.inside,
             source.tree_hash,
-            source.changes,
+            source.changes_digest,
             recipe.submodules,
             recipe.build_line,
             [] if recipe.tool is None else sorted(recipe.tool.environment.items()),

@@ -2,8 +2,7 @@
 
 Each working tree is a separate repository that reads the objects of the user's repository
 (``objects/info/alternates``, gitrepository-layout(5)). So nothing is written into the user's
-repository, and none of its hooks runs. Submodules of the user's working tree are copied in the same
-way.
+repository, and none of its hooks runs. Submodules of the user's working tree are copied, too.
 """
 
 from __future__ import annotations
@@ -36,11 +35,11 @@ WORKING_TREE = "the working tree"
 REVISION_FOLDERS = ("old", "new")
 """Folders of the revisions of a gate. These names, and so all paths, have the same length."""
 
-_GITLINK = "160000"
+_SUBMODULE_MODE = "160000"
 """Mode with which git lists a submodule."""
 _ENCODING_FILTERS = ("lfs", "git-crypt")
 """Filters that each checkout needs: without them, files stay encrypted, or pointers to files."""
-UNSHALLOW = (
+UNSHALLOW_HINT = (
     "in a shallow clone, first run `git fetch --unshallow` (GitHub: fetch-depth: 0, GitLab: "
     "GIT_DEPTH: 0)"
 )
@@ -86,7 +85,7 @@ def _missing_commit_hint(name: str) -> str:
         return "the branch is new and has no earlier commit: name the branch from which it comes"
     if ".." in name:
         return "name one commit, not a range"
-    return f"check the spelling of the revision; {UNSHALLOW}"
+    return f"check the spelling of the revision; {UNSHALLOW_HINT}"
 
 
 def fork_point(repository: Repository, baseline: Revision, candidate: Revision) -> Revision:
@@ -99,7 +98,7 @@ def fork_point(repository: Repository, baseline: Revision, candidate: Revision) 
         raise UnusableInput(
             f"{baseline.label} and {candidate.label} have no commit in common in "
             f"{repository.top}{shallow_suffix(repository)}",
-            hint=f"leave out --merge-base, or {UNSHALLOW}",
+            hint=f"leave out --merge-base, or {UNSHALLOW_HINT}",
         )
     commit = text_of(result)
     if commit == baseline.commit:
@@ -139,7 +138,7 @@ def changed_submodules(repository: Repository) -> tuple[str, ...]:
     return tuple(
         os.fsdecode(path)
         for modes, path in zip(fields[0::2], fields[1::2], strict=False)
-        if _GITLINK.encode() in modes.split()[:2]
+        if _SUBMODULE_MODE.encode() in modes.split()[:2]
     )
 
 
@@ -181,7 +180,7 @@ def submodules_present(repository: Repository) -> tuple[str, ...]:
     paths = (
         os.fsdecode(path)
         for mode, _, path in (entry.partition(b"\t") for entry in entries)
-        if mode.startswith(_GITLINK.encode())
+        if mode.startswith(_SUBMODULE_MODE.encode())
     )
     return tuple(path for path in paths if (repository.top / path / ".git").exists())
 
@@ -291,7 +290,7 @@ def _submodules(tree: Path, commit: str) -> list[tuple[str, str]]:
     for entry in filter(None, entries):
         fields, _, path = entry.partition(b"\t")
         mode, _, submodule_commit = fields.decode().split()
-        if mode == _GITLINK:
+        if mode == _SUBMODULE_MODE:
             submodules.append((os.fsdecode(path), submodule_commit))
     return submodules
 

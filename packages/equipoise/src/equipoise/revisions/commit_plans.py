@@ -31,7 +31,7 @@ from equipoise.revisions.plan import (
     condition_in,
     metrics_of,
 )
-from equipoise.revisions.terms import CommitBenchmark, CommitsPlan, commits_plan_of
+from equipoise.revisions.terms import CommitBenchmark, CommitsPlan, commits_terms
 from equipoise.shared.spelling import option
 
 _POLL_S = 0.05
@@ -77,10 +77,8 @@ class CommitBuilds:
         """Return the median seconds of a build; 0 before the first build."""
         return statistics.median(self._seconds.values()) if self._seconds else 0.0
 
-    def make(self, indices: tuple[int, ...]) -> Mapping[int, str]:
+    def build_commits(self, indices: tuple[int, ...]) -> Mapping[int, str]:
         """Build several commits at once; return the reason of each failure, by index.
-
-        If a commit cannot be checked out, its build failed.
 
         Raise `UnusableInput` if the working tree has changed.
         """
@@ -121,7 +119,7 @@ class CommitBuilds:
         Raise `ConditionFailed` if a commit does not build.
         """
         commits_by_index = {commit.index: commit for commit in needed}
-        for index, reason in self.make(tuple(commits_by_index)).items():
+        for index, reason in self.build_commits(tuple(commits_by_index)).items():
             commit = commits_by_index[index]
             raise ConditionFailed(
                 f"the {commit.role}: {reason}",
@@ -140,7 +138,7 @@ def builds_of_plan(plan: Plan, cache: BuildCache) -> CommitBuilds:
     Raise `UnusableInput` if a commit does not exist any more, or if the toolchain, the environment
     or the working tree has changed, because builds would then differ.
     """
-    terms = commits_plan_of(plan)
+    terms = commits_terms(plan)
     builds = CommitBuilds(cache, terms.commits_with_branches)
     # Commands have the same commits, so the conditions of the first command suffice.
     conditions = plan.conditions[: len(terms.commits_with_branches)]
@@ -211,14 +209,13 @@ def plan_of_commits(
     needed commits must be built.
 
     Raise `UnusableInput` if a program does not exist in a needed commit, or if the request names a
-    benchmark that does not exist. Raise `ConditionFailed` if a benchmark fails in the run that
-    lists the metrics.
+    benchmark that does not exist. Raise `ConditionFailed` if a benchmark fails.
     """
     tool, checkouts = request.tool, _checkouts(request, builds)
     needed_indices = [commit.index for commit in request.needed]
     needed_checkouts = [checkouts[index] for index in needed_indices]
     commands, listing_warnings = common_benchmarks(request, needed_checkouts)
-    if tool is not None and tool.listing is not None:
+    if tool is not None and tool.selection_options is not None:
         all_names = [command.name for command in commands]
         names = chosen_benchmarks(tool, request.metrics, all_names)
         commands = tuple(command for command in commands if command.name in names)
@@ -251,7 +248,7 @@ def _named_benchmarks(
     """Return the benchmark of each command or metric; empty if there is only one benchmark."""
     if len(commands) > 1:
         return tuple(
-            CommitBenchmark(command.name, metrics[0], process=index)
+            CommitBenchmark(command.name, metrics[0], command_index=index)
             for index, command in enumerate(commands)
         )
     if len(metrics) > 1:
@@ -302,7 +299,7 @@ def _metrics(
 ) -> tuple[tuple[str, ...], tuple[CampaignWarning, ...]]:
     tool = request.tool
     metrics, warnings = metrics_of(request, checkouts, conditions, scratch)
-    if tool is None or tool.listing is not None:
+    if tool is None or tool.selection_options is not None:
         return metrics, warnings
     all_names = [metric.removesuffix(BENCHMARK_SUFFIX) for metric in metrics]
     names = chosen_benchmarks(tool, request.metrics, all_names)

@@ -13,7 +13,7 @@ from msgspec import Struct
 from equipoise.model.errors import UnusableInput
 from equipoise.model.quantities import joined
 from equipoise.model.revisions import Commit, CommitDiff, Revision, short_name
-from equipoise.revisions.checkout import UNSHALLOW, is_changed
+from equipoise.revisions.checkout import UNSHALLOW_HINT, is_changed
 from equipoise.revisions.git import (
     Repository,
     first_bytes_of_git,
@@ -26,15 +26,15 @@ from equipoise.revisions.git import (
 from equipoise.shared.safe_text import shortened
 from equipoise.shared.spelling import option
 
-PROSE_SUFFIXES = frozenset({".adoc", ".markdown", ".md", ".rst"})
-"""Suffixes of prose: files that people read, and that no build reads."""
-PROSE_NAMES = frozenset(
+DOCUMENTATION_SUFFIXES = frozenset({".adoc", ".markdown", ".md", ".rst"})
+"""Suffixes of documentation: files that people read, and that no build reads."""
+DOCUMENTATION_NAMES = frozenset(
     {"authors", "changelog", "changes", "contributing", "copying", "license", "news", "readme"}
 )
-"""Lower-case names of files of prose, without a suffix."""
-PROSE_FOLDERS = frozenset({"doc", "docs"})
-"""Top folders of a repository in which files with `SUFFIXES_IN_PROSE_FOLDERS` are prose, too."""
-SUFFIXES_IN_PROSE_FOLDERS = frozenset({".gif", ".jpg", ".png", ".svg", ".txt"})
+"""Lower-case names of documentation files, without a suffix."""
+DOCUMENTATION_FOLDERS = frozenset({"doc", "docs"})
+"""Top folders in which files with `SUFFIXES_IN_DOCUMENTATION_FOLDERS` are documentation, too."""
+SUFFIXES_IN_DOCUMENTATION_FOLDERS = frozenset({".gif", ".jpg", ".png", ".svg", ".txt"})
 
 _LOG_FIELDS = ("%H", "%P", "%an", "%aI", "%s")
 _LOG_ARGUMENTS = (
@@ -90,12 +90,18 @@ class EndNames(Struct, frozen=True):
 
 
 BISECTION_ENDS = EndNames(
-    *("good", "--good", "bad", "--bad"),
-    "name two revisions: --good one that was fast, --bad one that is slow",
+    early="good",
+    early_option="--good",
+    late="bad",
+    late_option="--bad",
+    same_commit_hint="name two revisions: --good one that was fast, --bad one that is slow",
 )
 CURVE_ENDS = EndNames(
-    *("baseline", "--from", "last revision", "--to"),
-    "name an earlier revision with --from",
+    early="baseline",
+    early_option="--from",
+    late="last revision",
+    late_option="--to",
+    same_commit_hint="name an earlier revision with --from",
 )
 
 
@@ -137,7 +143,7 @@ def _ancestry_error(
             f"{early_label} and {late_label} have no commit in common in "
             f"{repository.top}{shallow_suffix(repository)}",
             hint=f"name an older commit of {late.typed_name} as {names.early_option}, or "
-            f"{UNSHALLOW}",
+            f"{UNSHALLOW_HINT}",
         )
     if fork == (late.commit,):
         return UnusableInput(
@@ -160,8 +166,9 @@ def _ancestry_error(
 def merged_commits(repository: Repository, main_line: Sequence[Commit]) -> MergedCommits:
     """Return the branches of all merges on the main line, and of merges on branches.
 
-    A commit that several merges contain belongs to a branch of the oldest merge. A branch is left
-    out if it has no commits of its own, or if it does not begin at a commit of a line.
+    The main line has the first parents from the earliest to the latest commit. A commit of several
+    merges belongs to a branch of the oldest merge. A branch is left out if the branch has no
+    commits of its own, or does not begin at a commit of the main line or of another branch.
     """
     last_commit = next(commit for commit in reversed(main_line) if not commit.uncommitted)
     if not any(commit.is_merge for commit in main_line[1:]):
@@ -181,7 +188,7 @@ def merged_commits(repository: Repository, main_line: Sequence[Commit]) -> Merge
 
 
 class _CommitLines:
-    """The main line and the branches that a search covers."""
+    """The main line of first parents, and the branches that a search covers."""
 
     def __init__(self, main_line: Sequence[Commit]) -> None:
         self.indices = {commit.name: index for index, commit in enumerate(main_line)}
@@ -259,8 +266,8 @@ def weights_by_path(
     )
 
 
-def prose_commits(repository: Repository, commits: Sequence[Commit]) -> tuple[int, ...]:
-    """Return the indices of the commits that change only files of prose, or nothing.
+def documentation_commits(repository: Repository, commits: Sequence[Commit]) -> tuple[int, ...]:
+    """Return the indices of the commits that change only documentation, or nothing.
 
     Each commit is compared with its first parent. The working tree, and commits without a parent,
     are left out.
@@ -280,24 +287,26 @@ def prose_commits(repository: Repository, commits: Sequence[Commit]) -> tuple[in
             f"git cannot compare the commits of {repository.top}{reason_suffix(result)}",
             hint="run `git fsck` in your repository",
         )
-    prose = {index for index, _ in comparisons.values()}
+    documentation_indices = {index for index, _ in comparisons.values()}
     index = -1
     # Git prints the hash of each commit, and then the paths that the commit changes.
     for text in text_of(result).split("\0"):
         if text in comparisons:
             index, _ = comparisons[text]
-        elif text and not is_prose(text):
-            prose.discard(index)
-    return tuple(sorted(prose))
+        elif text and not is_documentation(text):
+            documentation_indices.discard(index)
+    return tuple(sorted(documentation_indices))
 
 
-def is_prose(path: str) -> bool:
-    """Return whether a file is prose, judging by its path."""
+def is_documentation(path: str) -> bool:
+    """Return whether a file is documentation, judging by its path."""
     file = PurePosixPath(path)
-    if file.suffix.lower() in PROSE_SUFFIXES or file.name.lower() in PROSE_NAMES:
+    if file.suffix.lower() in DOCUMENTATION_SUFFIXES or file.name.lower() in DOCUMENTATION_NAMES:
         return True
-    is_in_prose_folder = len(file.parts) > 1 and file.parts[0].lower() in PROSE_FOLDERS
-    return is_in_prose_folder and file.suffix.lower() in SUFFIXES_IN_PROSE_FOLDERS
+    is_in_documentation_folder = (
+        len(file.parts) > 1 and file.parts[0].lower() in DOCUMENTATION_FOLDERS
+    )
+    return is_in_documentation_folder and file.suffix.lower() in SUFFIXES_IN_DOCUMENTATION_FOLDERS
 
 
 def every_nth_commit(commits: Sequence[Commit], step: int) -> tuple[int, ...]:

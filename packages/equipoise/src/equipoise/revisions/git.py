@@ -20,13 +20,13 @@ _FIXED_VARIABLES = {
 """Environment variables that git always gets."""
 _OPTIONS_AGAINST_HOOKS = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")
 """Options with which git runs no programs from the configuration of the repository."""
-_LOCAL_VARIABLES = frozenset(
+_HOOK_VARIABLES = frozenset(
     "GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_COMMON_DIR GIT_CONFIG GIT_DIR GIT_GRAFT_FILE "
     "GIT_IMPLICIT_WORK_TREE GIT_INDEX_FILE GIT_NAMESPACE GIT_NO_REPLACE_OBJECTS "
     "GIT_OBJECT_DIRECTORY GIT_PREFIX GIT_QUARANTINE_PATH GIT_REPLACE_REF_BASE GIT_SHALLOW_FILE "
     "GIT_WORK_TREE".split()
 )
-"""Variables of a git hook: git would use their repository instead of the given folder."""
+"""Variables of a git hook. With them, git would use another repository than the given folder."""
 
 
 class Repository(Struct, frozen=True):
@@ -39,7 +39,7 @@ class Repository(Struct, frozen=True):
 
 def without_git_variables(environment: Mapping[str, str]) -> dict[str, str]:
     """Return the environment without the variables that choose a repository."""
-    return {key: value for key, value in environment.items() if key not in _LOCAL_VARIABLES}
+    return {key: value for key, value in environment.items() if key not in _HOOK_VARIABLES}
 
 
 def shallow_suffix(repository: Repository) -> str:

@@ -1,9 +1,9 @@
-"""Runs campaigns over commits: builds commits before each block, and leaves out commits that fail.
+"""Runs campaigns over commits: builds commits before each block, and withdraws commits that fail.
 
 A block runs some of the commits, with one or several commands. Before the block, its commits are
-built and warmed up. A commit that does not build is left out of all later blocks. If a command
-fails in a commit, the benchmarks of this command leave out the commit from then on. The ledger has
-the reason, and the number of the first block without the commit.
+built and warmed up. A commit that does not build is withdrawn: later blocks do not run it. If a
+command fails in a commit, the commit is withdrawn for the benchmarks of this command. The ledger
+has the reason, and the number of the first block without the commit.
 
 The judge chooses the commits of each block, and the end of the search. This module identifies
 commits and benchmarks by their indices in the plan.
@@ -29,7 +29,7 @@ from equipoise.model.plan import Plan, Stopping
 from equipoise.model.quantities import joined
 from equipoise.model.record import Phase, RecordedWarning, RunRecord, Trial
 from equipoise.model.revisions import REVISION
-from equipoise.revisions.terms import CommitBenchmark, benchmarks_of, commits_plan_of
+from equipoise.revisions.terms import CommitBenchmark, benchmarks_of, commits_terms
 from equipoise.stats.verdict import earliest_block
 
 NOT_BUILT = "not_built"
@@ -41,16 +41,16 @@ REFERENCE_COMMIT = 0
 
 
 class Withdrawal(Struct, frozen=True):
-    """A withdrawal: a benchmark leaves out a commit from a certain block on."""
+    """From a certain block on, a benchmark does not run a commit."""
 
     commit: int
-    block: int
+    first_block: int
     """Number of the first measured block without the commit."""
     benchmark: int = 0
 
 
 class Builds(Protocol):
-    """The builds of the commits of a campaign."""
+    """The builds of the commits of a campaign; commits are indices."""
 
     def built_commits(self) -> Collection[int]:
         """Return the commits that are built."""
@@ -58,14 +58,15 @@ class Builds(Protocol):
     def typical_seconds(self) -> float:
         """Return the typical seconds of a build; 0 if unknown."""
 
-    def make(self, commits: tuple[int, ...]) -> Mapping[int, str]:
+    def build_commits(self, commits: tuple[int, ...]) -> Mapping[int, str]:
         """Build commits; return the reason of each failure, by commit."""
 
 
 def withdrawals_of(record: RunRecord) -> tuple[Withdrawal, ...]:
     """Return all withdrawals of a campaign, in the order of blocks."""
-    plan, terms = record.plan, commits_plan_of(record.plan)
+    plan, terms = record.plan, commits_terms(record.plan)
     first_blocks: dict[tuple[int, int], int] = {}
+    """First block without the commit, by commit and benchmark."""
     for warning in record.warnings:
         condition, block = warning.condition, warning.absent_from
         if warning.code != NOT_BUILT or condition is None or block is None:
@@ -84,19 +85,21 @@ def withdrawals_of(record: RunRecord) -> tuple[Withdrawal, ...]:
     withdrawals = (
         Withdrawal(commit, block, benchmark) for (commit, benchmark), block in first_blocks.items()
     )
-    return tuple(sorted(withdrawals, key=lambda each: (each.block, each.commit, each.benchmark)))
+    return tuple(
+        sorted(withdrawals, key=lambda each: (each.first_block, each.commit, each.benchmark))
+    )
 
 
 def _unmeasured_benchmarks(plan: Plan, trial: Trial) -> tuple[int, ...]:
     """Return the benchmarks that a failed trial did not measure; empty for a needed commit."""
-    terms = commits_plan_of(plan)
+    terms = commits_terms(plan)
     if terms.commit_of(trial.condition) in terms.needed_commits:
-        # A needed commit is never left out: its failure ends the campaign.
+        # A needed commit is never withdrawn: its failure ends the campaign.
         return ()
     return tuple(
         index
         for index, benchmark in enumerate(benchmarks_of(plan))
-        if benchmark.process == terms.command_of(trial.condition)
+        if benchmark.command_index == terms.command_of(trial.condition)
         and (ends_campaign(plan, trial) or cost_function(benchmark.metric)(trial) is None)
     )
 
@@ -104,17 +107,17 @@ def _unmeasured_benchmarks(plan: Plan, trial: Trial) -> tuple[int, ...]:
 class CommitsJudge(Judge, ABC):
     """The judge of a campaign over commits: chooses the commits of each block.
 
-    ``stopping`` is not used. ``builds`` is ``None`` if a recorded campaign is only analysed.
+    ``stopping`` has no effect. ``builds`` is ``None`` if a recorded campaign is only analysed.
     """
 
     def __init__(self, plan: Plan, stopping: Stopping, builds: Builds | None = None) -> None:
         self.plan = plan
-        self.terms = commits_plan_of(plan)
-        self.left_out: set[tuple[int, int]] = set()
-        """Pairs of a commit and a benchmark: the benchmark leaves out the commit."""
+        self.terms = commits_terms(plan)
+        self.withdrawn: set[tuple[int, int]] = set()
+        """Pairs of a withdrawn commit and the benchmark that does not run the commit any more."""
         self._builds = builds
         self._later_withdrawals: list[Withdrawal] = []
-        """Recorded withdrawals after the blocks that are added so far."""
+        """Recorded withdrawals after the latest added block."""
         self._trial_s: list[float] = []
         """Wall seconds of each trial so far."""
 
@@ -129,7 +132,7 @@ class CommitsJudge(Judge, ABC):
             self.add(block)
         # Add the withdrawals before an interrupted last block.
         for withdrawal in self._later_withdrawals:
-            self.leave_out(withdrawal.commit, withdrawal.benchmark)
+            self.withdraw(withdrawal.commit, withdrawal.benchmark)
         self._later_withdrawals = []
 
     def add(self, block: tuple[Trial, ...]) -> None:
@@ -142,7 +145,7 @@ class CommitsJudge(Judge, ABC):
             trials = tuple(
                 trial
                 for trial in block
-                if self.terms.command_of(trial.condition) == benchmark.process
+                if self.terms.command_of(trial.condition) == benchmark.command_index
             )
             has_failed = any(
                 ends_campaign(self.plan, trial) or index in _unmeasured_benchmarks(self.plan, trial)
@@ -168,14 +171,14 @@ class CommitsJudge(Judge, ABC):
         )
 
     def _withdraw_before(self, block: int) -> None:
-        while self._later_withdrawals and self._later_withdrawals[0].block <= block:
+        while self._later_withdrawals and self._later_withdrawals[0].first_block <= block:
             withdrawal = self._later_withdrawals.pop(0)
-            self.leave_out(withdrawal.commit, withdrawal.benchmark)
+            self.withdraw(withdrawal.commit, withdrawal.benchmark)
 
-    def leave_out(self, commit: int, benchmark: int) -> None:
-        """Leave a commit out of all later blocks of a benchmark."""
-        self.left_out.add((commit, benchmark))
-        self._withdraw(commit, benchmark)
+    def withdraw(self, commit: int, benchmark: int) -> None:
+        """Withdraw a commit: the later blocks of a benchmark do not run the commit."""
+        self.withdrawn.add((commit, benchmark))
+        self._withdraw_from_search(commit, benchmark)
 
     def stop_reason(self) -> Literal["verdict", "precision"] | None:
         """Return ``verdict`` once the search is over."""
@@ -208,15 +211,12 @@ class CommitsJudge(Judge, ABC):
         """Add the costs of commits in one block, by benchmark."""
 
     @abstractmethod
-    def _withdraw(self, commit: int, benchmark: int) -> None:
-        """Change the search: a commit is left out of all later blocks of a benchmark."""
+    def _withdraw_from_search(self, commit: int, benchmark: int) -> None:
+        """Change the search of a benchmark, because a commit is withdrawn."""
 
     @abstractmethod
     def _choose_conditions(self, built: Collection[int], build_trials: float) -> tuple[int, ...]:
-        """Return the conditions of the next block; empty once the search is over.
-
-        ``build_trials`` is the time of a build, as a multiple of the time of a trial.
-        """
+        """Return the next conditions, if any; ``build_trials`` is the time of a build in trials."""
 
 
 class CommitsSegment(SegmentInProgress, kw_only=True):
@@ -231,7 +231,7 @@ class CommitsSegment(SegmentInProgress, kw_only=True):
 
     def _next_conditions(self, runner: Runner, block: int) -> tuple[int, ...]:
         """Return the conditions of the next block after all of them are built and warmed up."""
-        terms = commits_plan_of(self.plan)
+        terms = commits_terms(self.plan)
         all_benchmarks = range(len(benchmarks_of(self.plan)))
         while True:
             conditions = self.judge.needed_conditions("measured", block)
@@ -242,7 +242,7 @@ class CommitsSegment(SegmentInProgress, kw_only=True):
             unbuilt = tuple(commit for commit in commits if commit not in built)
             if unbuilt:
                 self.listener.building(tuple(map(self._name_of_commit, unbuilt)))
-            failures = self.builds.make(commits)
+            failures = self.builds.build_commits(commits)
             for commit, reason in failures.items():
                 self._record_withdrawal(commit, all_benchmarks, block, NOT_BUILT, reason)
             if not failures and self._warm_up_builds(runner, conditions, block):
@@ -275,15 +275,15 @@ class CommitsSegment(SegmentInProgress, kw_only=True):
         self._withdraw_failed(trials, block + 1)
 
     def _withdraw_failed(self, trials: Sequence[Trial], block: int) -> bool:
-        """Leave out the commits of failed trials; return whether there are new withdrawals."""
+        """Withdraw the commits of failed trials; return whether there are new withdrawals."""
         assert isinstance(self.judge, CommitsJudge), "a campaign over commits has its own judge"
-        benchmarks, terms = benchmarks_of(self.plan), commits_plan_of(self.plan)
+        benchmarks, terms = benchmarks_of(self.plan), commits_terms(self.plan)
         has_new_withdrawals = False
         for trial in trials:
             commit = terms.commit_of(trial.condition)
             unmeasured = _unmeasured_benchmarks(self.plan, trial)
-            left_out = self.judge.left_out
-            indices = tuple(index for index in unmeasured if (commit, index) not in left_out)
+            withdrawn = self.judge.withdrawn
+            indices = tuple(index for index in unmeasured if (commit, index) not in withdrawn)
             if not indices:
                 continue
             has_new_withdrawals = True
@@ -300,13 +300,13 @@ class CommitsSegment(SegmentInProgress, kw_only=True):
         self, commit: int, benchmarks: Collection[int], block: int, code: str, reason: str
     ) -> None:
         assert isinstance(self.judge, CommitsJudge), "a campaign over commits has its own judge"
-        sha = commits_plan_of(self.plan).commits_with_branches[commit].hash
+        sha = commits_terms(self.plan).commits_with_branches[commit].hash
         summary = f"commit {sha} is left out from block {block} on: {reason}"
         hint = f"to see why, run `git checkout {sha}`, then the build and the command"
         warning = RecordedWarning(code, summary, hint, condition=commit, absent_from=block)
         self.store.record_warning(self.run_id, warning)
         for benchmark in benchmarks:
-            self.judge.leave_out(commit, benchmark)
+            self.judge.withdraw(commit, benchmark)
 
 
 class CommitsAnalysis(AnalysisKind):

@@ -1,4 +1,8 @@
-"""Makes conditions from benchmarks and revisions; writes the command line of a bisection."""
+"""Makes conditions from benchmarks and revisions; writes the command line of a bisection.
+
+The metrics of a benchmark tool are ``NAME time_s`` for each benchmark. If the tool can list its
+benchmarks, each benchmark instead has its own conditions, with the metric ``time_s``.
+"""
 
 from __future__ import annotations
 
@@ -53,8 +57,8 @@ class RevisionsRequest(Struct, frozen=True, kw_only=True):
     tool: BenchmarkTool | None = None
     """Tool that reads the results of the commands."""
     metrics: str | tuple[str, ...] | None = None
-    """Metrics, or with a tool names of benchmarks; by default the wall time, or all benchmarks. A
-    gate has a tuple, and other campaigns have a text with commas between the names."""
+    """Metrics, or with a tool the names of benchmarks; by default the wall time, or all benchmarks.
+    A gate has a tuple. Other campaigns have a text with commas between the names."""
     limits: CampaignLimits = CampaignLimits()
 
     def plan(
@@ -117,20 +121,20 @@ def common_benchmarks(
     Raise `UnusableInput` if a program lists no benchmark, or if no benchmark is in all checkouts.
     """
     tool, programs = request.tool, request.benchmarks
-    if tool is None or tool.listing is None:
+    if tool is None or tool.selection_options is None:
         return programs, ()
     benchmarks: list[Benchmark] = []
     warnings: list[CampaignWarning] = []
     for program in programs:
         conditions, _ = conditions_of_gate([program], checkouts, None)
         all_names = [
-            _list_benchmarks(condition, tool.name, tool.listing, request.limits.timeout_s)
+            _list_benchmarks(condition, tool.name, tool.selection_options, request.limits.timeout_s)
             for condition in conditions
         ]
         names, program_warnings = _common_names(tool.name, checkouts, all_names)
         prefix = f"{program.name}: " if len(programs) > 1 else ""
         benchmarks += (
-            Benchmark(prefix + name, tool.listing.command_for(name, program.command))
+            Benchmark(prefix + name, tool.selection_options.command_for(name, program.command))
             for name in names
         )
         warnings += program_warnings
@@ -227,7 +231,7 @@ def metrics_of(
         return request.metrics, ()
     if tool is None:
         return (request.metrics or PRIMARY_METRIC,), ()
-    if tool.listing is not None:
+    if tool.selection_options is not None:
         return (BENCHMARK_SUFFIX.strip(),), ()
     timeout_s = request.limits.timeout_s
     all_names = [
@@ -326,9 +330,8 @@ def bisect_command(
 ) -> tuple[str, ...] | None:
     """Return the arguments of the command line that finds the commit of a change.
 
-    The result is ``None`` if `BISECT_KIND` is not installed. If ``bad`` is ``None``, the command
-    uses the working tree. ``kind`` is the name of a benchmark tool; with a tool, ``metric`` is the
-    name of a benchmark.
+    The result is ``None`` if `BISECT_KIND` is not installed. Without ``bad``, the command uses the
+    working tree. ``kind`` names a benchmark tool; with a tool, ``metric`` names a benchmark.
     """
     if import_path_of(BISECT_KIND) is None:
         return None

@@ -20,7 +20,7 @@ IndexPair = tuple[int, int]
 CHEAP_BUILD_TRIALS = 2.0
 """Time of a cheap build, in trials. The choice of commits hardly depends on cheap builds."""
 MAX_STEP_HALF_WIDTH = 0.5
-"""Maximum half-width of the interval of a reported change (a step), as a fraction of the step."""
+"""Maximum half-width of the interval of a reported step, as a fraction of the step."""
 
 
 class CommitBenchmark(Struct, frozen=True):
@@ -29,21 +29,19 @@ class CommitBenchmark(Struct, frozen=True):
     name: str
     """Name; empty for the only benchmark of a campaign."""
     metric: str
-    process: int = 0
+    command_index: int = 0
     """Index of the command that measures the benchmark, and maybe other benchmarks."""
 
 
 class CommitsPlan(Struct, Terms, frozen=True, kw_only=True):
-    """Consecutive commits, their build and their benchmarks."""
+    """Consecutive commits, their build and benchmarks. `Terms` explains the class variables."""
 
     noun: ClassVar[str] = "campaign"
-    """Noun for the campaign in messages."""
     can_rank: ClassVar[bool] = False
     describes_single_condition: ClassVar[bool] = False
     runs_whole_blocks: ClassVar[bool] = False
     shows_every_condition: ClassVar[bool] = False
     restart_hint: ClassVar[str] = "measure again"
-    """Hint of an error if the campaign cannot be resumed."""
     commits: tuple[Commit, ...]
     """Commits along first parents, the earliest first. In a plan, each command has a condition for
     each of these commits and then for each commit of a branch."""
@@ -60,7 +58,7 @@ class CommitsPlan(Struct, Terms, frozen=True, kw_only=True):
 
     @property
     def needed_commits(self) -> tuple[int, ...]:
-        """Commits that are built before the first block, and whose failure ends the campaign."""
+        """Commits that are built before the first block; their failure ends the campaign."""
         return (0,)
 
     def condition_of(self, command: int, commit: int) -> int:
@@ -95,15 +93,15 @@ class CommitsPlan(Struct, Terms, frozen=True, kw_only=True):
         return replace(plan, conditions=conditions, chosen_contrasts=contrasts)
 
 
-def commits_plan_of(plan: Plan) -> CommitsPlan:
+def commits_terms(plan: Plan) -> CommitsPlan:
     """Return the terms of the plan of a campaign over commits."""
-    assert isinstance(plan.terms, CommitsPlan), "its conditions are not commits"
+    assert isinstance(plan.terms, CommitsPlan), "the conditions of the plan are not commits"
     return plan.terms
 
 
 def benchmarks_of(plan: Plan) -> tuple[CommitBenchmark, ...]:
     """Return the benchmarks of a plan; a single benchmark has no name."""
-    terms = commits_plan_of(plan)
+    terms = commits_terms(plan)
     return terms.benchmarks or (CommitBenchmark("", plan.judgement.primary_metric),)
 
 

@@ -21,7 +21,7 @@ from equipoise.kinds.bisect.terms import (
     BisectPlan,
     BisectResult,
     LayoutSpread,
-    bisection_of,
+    bisection_terms,
 )
 from equipoise.model.kinds import ORDINARY
 from equipoise.model.plan import Contrast, Plan, Stopping
@@ -74,7 +74,7 @@ class Builds:
         """Return 0: a build takes no time."""
         return 0.0
 
-    def make(self, commits: tuple[int, ...]) -> Mapping[int, str]:
+    def build_commits(self, commits: tuple[int, ...]) -> Mapping[int, str]:
         """Build all commits but the broken ones."""
         self.made |= {*commits} - {*self.broken}
         return {commit: "make failed: exit status 2" for commit in commits if commit in self.broken}
@@ -135,10 +135,10 @@ def statuses(result: BisectResult) -> dict[str, list[int]]:
     return {
         status: [
             place
-            for place, candidate in enumerate(result.candidates, 1)
+            for place, candidate in enumerate(result.searched_commits, 1)
             if candidate.status == status
         ]
-        for status in ("culprit", "left", "excluded")
+        for status in ("culprit", "suspect", "excluded")
     }
 
 
@@ -159,7 +159,7 @@ def test_the_commit_that_made_it_slower_is_named_with_its_step(tmp_path: Path) -
     )
     assert statuses(result) == {
         "culprit": [11],
-        "left": [],
+        "suspect": [],
         "excluded": [place for place in range(1, 17) if place != 11],
     }
     assert result.gap.status == "slower"
@@ -190,7 +190,7 @@ def test_every_exclusion_is_at_a_block_and_every_trial_is_counted(tmp_path: Path
     assert all({at.earlier, at.later} == {*draws[at.block]} for at in result.course)
     # The pair of the block that excludes a commit does not contain its step.
     pairs = {block.block: (block.earlier, block.later) for block in result.course}
-    for place, candidate in enumerate(result.candidates, start=1):
+    for place, candidate in enumerate(result.searched_commits, start=1):
         if candidate.excluded_at is not None:
             earlier, later = pairs[candidate.excluded_at]
             assert not earlier < place <= later
@@ -199,19 +199,21 @@ def test_every_exclusion_is_at_a_block_and_every_trial_is_counted(tmp_path: Path
     searches = [block.search for block in result.course]
     assert searches[0] == 1
     assert searches == sorted(searches)
-    assert sum(candidate.trials for candidate in result.candidates) < result.trials
-    assert result.builds == len({trial.condition for trial in record.trials})
+    assert sum(candidate.trials for candidate in result.searched_commits) < result.trials
+    assert result.tried_commits == len({trial.condition for trial in record.trials})
 
 
 def test_a_search_that_its_limit_ends_leaves_a_set_with_the_culprit_in_it(tmp_path: Path) -> None:
     _, whole = result_of(record_of(tmp_path / "whole", search_plan(), with_steps(at_11=0.05)))
     first = min(
-        candidate.excluded_at for candidate in whole.candidates if candidate.excluded_at is not None
+        candidate.excluded_at
+        for candidate in whole.searched_commits
+        if candidate.excluded_at is not None
     )
     record = record_of(tmp_path / "part", search_plan(blocks=first), with_steps(at_11=0.05))
     _, part = result_of(record)
     assert part.verdict == "set"
-    left = statuses(part)["left"]
+    left = statuses(part)["suspect"]
     assert 11 in left
     assert 1 < len(left) < COUNT
     assert part.culprits == ()
@@ -230,7 +232,7 @@ def test_two_steps_are_several_and_each_is_named_in_the_order_of_the_commits(
         commit_of(12).hash,
     ]
     assert result.summary.startswith("No single commit made the whole difference: ")
-    assert all(gap.status != "slower" for gap in result.left_over)
+    assert all(gap.status != "slower" for gap in result.remaining_gaps)
     assert result.course[-1].search > 1
 
 
@@ -239,7 +241,7 @@ def test_equal_ends_leave_nothing_to_search_for(tmp_path: Path) -> None:
     assert result.verdict == "no difference"
     assert result.gap.status == "equivalent"
     assert result.summary.startswith("There is no difference to search for: v1.0 (0000000000) and ")
-    assert {candidate.e_value for candidate in result.candidates} == {None}
+    assert {candidate.e_value for candidate in result.searched_commits} == {None}
     assert result.margin is None
 
 
@@ -259,10 +261,10 @@ def test_a_culprit_behind_a_commit_that_does_not_build_is_a_group(tmp_path: Path
     assert culprit.parent == commit_of(9).hash
     assert statuses(result)["culprit"] == [10, 11]
     assert [
-        place for place, candidate in enumerate(result.candidates, 1) if candidate.not_built
+        place for place, candidate in enumerate(result.searched_commits, 1) if candidate.not_built
     ] == [10]
-    assert result.candidates[9].e_value == result.candidates[10].e_value
-    assert result.builds == len({trial.condition for trial in record.trials}) + 1
+    assert result.searched_commits[9].e_value == result.searched_commits[10].e_value
+    assert result.tried_commits == len({trial.condition for trial in record.trials}) + 1
 
 
 def test_a_block_with_a_failed_command_is_not_in_the_course(tmp_path: Path) -> None:
@@ -276,9 +278,9 @@ def test_a_block_with_a_failed_command_is_not_in_the_course(tmp_path: Path) -> N
     )
     _, result = result_of(record)
     assert at.block not in {block.block for block in result.course}
-    assert result.candidates[at.earlier - 1].not_built
+    assert result.searched_commits[at.earlier - 1].not_built
     blocks = {block.block for block in result.course}
-    assert {candidate.excluded_at for candidate in result.candidates} - {None} <= blocks
+    assert {candidate.excluded_at for candidate in result.searched_commits} - {None} <= blocks
 
 
 def test_the_working_tree_as_the_bad_end_has_a_name_of_its_own(tmp_path: Path) -> None:
@@ -340,7 +342,7 @@ def test_a_search_without_a_complete_block_has_no_result_yet(
 def with_a_branch() -> Plan:
     """Return a plan in which the eighth commit merges a branch of six from the third."""
     plan = search_plan()
-    terms = bisection_of(plan)
+    terms = bisection_terms(plan)
     merge = replace(terms.commits[8], parents=(terms.commits[7].hash, terms.commits[16].hash))
     line = (*terms.commits[:8], merge, *terms.commits[9:11])
     return replace(
@@ -360,17 +362,17 @@ def test_a_merge_is_named_with_the_commit_of_its_branch(tmp_path: Path) -> None:
     times = tuple(0.0106 if place in slow else 0.01 for place in range(COUNT + 1))
     record = record_of(tmp_path, with_a_branch(), times)
     _, result = result_of(record)
-    assert (result.verdict, len(result.candidates)) == ("culprit", 10)
+    assert (result.verdict, len(result.searched_commits)) == ("culprit", 10)
     (merge,), (branch,) = result.culprits, result.branches
     assert merge.is_merge and branch.merge == merge.commit == commit_of(8).hash
-    assert (branch.after, branch.until) == (commit_of(3).hash, commit_of(16).hash)
-    assert (branch.verdict, branch.missing) == ("culprit", ())
+    assert (branch.fork_hash, branch.tip_hash) == (commit_of(3).hash, commit_of(16).hash)
+    assert (branch.verdict, branch.failed_ends) == ("culprit", ())
     (culprit,) = branch.culprits
     assert (culprit.commit, culprit.parent) == (commit_of(14).hash, commit_of(13).hash)
     assert branch.gap.status == "slower"
     assert branch.summary in result.summary
     assert branch.summary.startswith("In the branch of 0000000000, 0000000000 (Change 14) made it")
-    assert [candidate.commit for candidate in branch.candidates] == [
+    assert [candidate.commit for candidate in branch.searched_commits] == [
         commit_of(place).hash for place in range(11, 17)
     ]
     numbers = [cours.block for cours in (*result.course, *branch.course)]
@@ -393,7 +395,7 @@ def test_a_branch_whose_tip_does_not_build_cannot_be_searched(tmp_path: Path) ->
     times = tuple(0.0106 if place in (8, 9, 10) else 0.01 for place in range(COUNT + 1))
     _, result = result_of(record_of(tmp_path, with_a_branch(), times, broken={16}))
     (branch,) = result.branches
-    assert branch.missing == (commit_of(16).hash,)
+    assert branch.failed_ends == (commit_of(16).hash,)
     assert (branch.course, branch.margin, branch.gap.ratio) == ((), None, None)
     assert branch.summary == (
         "The branch of 0000000000 cannot be searched: 0000000000 does not build or run."

@@ -62,8 +62,8 @@ def test_the_culprit_is_searched_in_the_branch_of_a_merge() -> None:
     assert branch.state.verdict == "culprit"
     # k continues, so the name in the branch needs more evidence.
     (merge,), (culprit,) = first.state.named_steps, branch.state.named_steps
-    assert merge.rank < culprit.rank <= tried.count
-    assert culprit.e_value >= culprit.rank * (culprit.rank + 1) / ALPHA
+    assert merge.pair_number < culprit.pair_number <= tried.count
+    assert culprit.e_value >= culprit.pair_number * (culprit.pair_number + 1) / ALPHA
     # Every block belongs to one line, in the order in which they ran.
     numbers = sorted(number for line in lines for number, _ in line.course)
     assert numbers == list(range(1, len(numbers) + 1))
@@ -100,7 +100,7 @@ def test_an_octopus_has_a_branch_for_each_further_parent() -> None:
 def test_a_branch_whose_end_does_not_run_is_not_searched(end: int) -> None:
     lines = lines_of({5, 6, 7, 8, 12}, frozenset({end}))
     assert named_commits(lines) == [5]
-    assert lines[1].missing == (end,)
+    assert lines[1].failed_ends == (end,)
     assert lines[1].course == ()
 
 

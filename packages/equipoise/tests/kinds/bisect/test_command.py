@@ -97,7 +97,7 @@ def test_the_commit_is_named_and_the_repository_stays_as_it_was(
     commit = project.git("rev-parse", f"HEAD~{COUNT - CULPRIT}").strip()
     assert [culprit["commit"] for culprit in search["culprits"]] == [commit]
     assert search["culprits"][0]["ratio_ci"][0] > 1.0
-    assert len(search["candidates"]) == COUNT
+    assert len(search["searched_commits"]) == COUNT
     assert culprits_of(record) == [f"change {CULPRIT}"]
     assert everything_in(project.path) == before
     assert builds(project) < COUNT + 1
@@ -422,7 +422,8 @@ def test_each_benchmark_that_a_program_lists_is_searched_in_its_own_processes(
     assert answer.status == 0, answer
     plan = recorded(project).plan
     result = [
-        (benchmark.name, benchmark.metric, benchmark.process) for benchmark in benchmarks_of(plan)
+        (benchmark.name, benchmark.metric, benchmark.command_index)
+        for benchmark in benchmarks_of(plan)
     ]
     assert result == [("One", "time_s", 0), ("Two", "time_s", 1)]
     (draw,) = (draw for draw in recorded(project).draws if draw.phase == "measured")

@@ -91,7 +91,7 @@ def test_the_culprit_is_explained_with_its_diff(
         project.git("rev-parse", f"HEAD~{COUNT - place}").strip()
         for place in (CULPRIT, CULPRIT - 1)
     )
-    explained = document["bisect"]["explained"]
+    explained = document["bisect"]["explained_culprit"]
     assert (explained["commit"], explained["parent"]) == (culprit, parent)
     assert [line.split("|")[0].strip() for line in explained["files"][:2]] == ["bench.c", "notes"]
     extra = document["extra_time"]
@@ -113,10 +113,10 @@ def test_the_culprit_is_explained_with_its_diff(
     assert [observation.source for observation in record.observations].count(DIFF) == 1
     # Known results are shown again, and `why` continues from them.
     shown = call("show", document["run"]["id"], *KEPT, "--json", "-")
-    assert json.loads(shown.out)["bisect"]["explained"] == explained
+    assert json.loads(shown.out)["bisect"]["explained_culprit"] == explained
     why = call("why", document["run"]["id"], *KEPT, "--no-test", "--json", "-")
     assert why.status == 0, why.err
-    assert json.loads(why.out)["bisect"]["explained"] == explained
+    assert json.loads(why.out)["bisect"]["explained_culprit"] == explained
 
 
 def test_without_a_culprit_nothing_is_explained(call: RunIn) -> None:
@@ -156,7 +156,7 @@ def test_an_interrupted_why_goes_on_when_the_search_is_resumed(
     assert answer.status == 0, answer.err
     document = json.loads(answer.out)
     culprit = project.git("rev-parse", f"HEAD~{COUNT - CULPRIT}").strip()
-    assert document["bisect"]["explained"]["commit"] == culprit
+    assert document["bisect"]["explained_culprit"]["commit"] == culprit
     assert "--why --no-test" in document["run"]["command_line"]
     # Everything is done, so not even the repository is needed.
     project.path.rename(project.path.with_name("away"))

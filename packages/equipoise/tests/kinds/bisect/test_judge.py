@@ -13,7 +13,7 @@ from equipoise.campaign.conduct import Interrupted, start
 from equipoise.campaign.progress import ProgressListener
 from equipoise.design.limits import CampaignLimits
 from equipoise.kinds.bisect.judge import BisectionJudge, read_searches
-from equipoise.kinds.bisect.terms import STUDY, BisectPlan, bisection_of
+from equipoise.kinds.bisect.terms import STUDY, BisectPlan, bisection_terms
 from equipoise.model.errors import ConditionFailed
 from equipoise.model.plan import Contrast, Measure, Plan, Stopping
 from equipoise.model.record import RunRecord
@@ -128,8 +128,8 @@ def test_commits_that_do_not_build_form_a_group_with_the_next_that_does(tmp_path
     assert not ran & {7, 8, 9}
     read = withdrawals_of(record)
     assert {withdrawal.commit for withdrawal in read} == {7, 8, 9}
-    assert [withdrawal.block for withdrawal in read] == sorted(
-        withdrawal.block for withdrawal in read
+    assert [withdrawal.first_block for withdrawal in read] == sorted(
+        withdrawal.first_block for withdrawal in read
     )
 
 
@@ -241,12 +241,12 @@ def test_a_commit_left_out_after_a_block_that_was_cut_is_left_out_when_read_back
     record = Stage(tmp_path, steps(16, 8), broken=frozenset({8})).start(plan)
     (left_out,) = withdrawals_of(record)
     measured = (trial for trial in record.trials if trial.phase == "measured")
-    earlier = [trial for trial in measured if trial.block < left_out.block]
-    assert earlier[-1].block == left_out.block - 1
+    earlier = [trial for trial in measured if trial.block < left_out.first_block]
+    assert earlier[-1].block == left_out.first_block - 1
     killed = replace(record, trials=tuple(earlier[:-1]))
     judge = BisectionJudge(plan, plan.stopping)
     judge.replay(killed)
-    assert judge.left_out == {(8, 0)}
+    assert judge.withdrawn == {(8, 0)}
 
 
 def test_another_warning_does_not_leave_out_a_commit(tmp_path: Path) -> None:
@@ -259,14 +259,14 @@ def test_another_warning_does_not_leave_out_a_commit(tmp_path: Path) -> None:
         replace(warning, absent_from=None),
     )
     assert withdrawals_of(replace(record, warnings=forged)) == ()
-    assert withdrawals_of(record) == (Withdrawal(4, withdrawals_of(record)[0].block),)
+    assert withdrawals_of(record) == (Withdrawal(4, withdrawals_of(record)[0].first_block),)
 
 
 def plan_with_a_branch() -> Plan:
     """Eight commits, of which the fifth merges a branch of four, 9 to 12, that began at the second;
     a tenth slower from 11 on."""
     plan = plan_of_bisection(12)
-    terms = bisection_of(plan)
+    terms = bisection_terms(plan)
     return replace(
         plan,
         chosen_contrasts=(Contrast(0, 8),),

@@ -29,7 +29,7 @@ def searched_commits(
     rng = np.random.default_rng(seed)
     culprit = int(rng.integers(1, COUNT + 1))
     levels = one_step(COUNT, step, culprit) + rng.normal(0.0, spread, COUNT + 1)
-    bisection = Bisection(COUNT, alpha=ALPHA, min_effect=1.0, prose=prose)
+    bisection = Bisection(COUNT, alpha=ALPHA, min_effect=1.0, documentation_commits=prose)
     search(levels, white(0.01), rng, bisection, blocks=4000)
     return culprit, bisection.state()
 
@@ -64,7 +64,7 @@ def test_a_commit_that_changes_only_prose_is_never_named() -> None:
     culprit, state = searched_commits(3, 0.0, prose=(culprit,))
     assert state.named_steps == () and state.verdict == "searching"
     assert [(step.step.last, step.reason) for step in state.unconfirmed_steps] == [
-        (culprit, "prose")
+        (culprit, "documentation")
     ]
     assert not state.excluded[culprit - 1]
 

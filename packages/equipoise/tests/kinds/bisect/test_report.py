@@ -52,14 +52,14 @@ def set_of(*left: int, not_built: frozenset[int] = frozenset()) -> BisectResult:
     return with_summary(
         replace(
             result,
-            candidates=tuple(
+            searched_commits=tuple(
                 replace(
                     candidate,
-                    status="left" if place in left else "excluded",
+                    status="suspect" if place in left else "excluded",
                     excluded_at=None if place in left else 5,
                     not_built=place in not_built,
                 )
-                for place, candidate in enumerate(result.candidates, start=1)
+                for place, candidate in enumerate(result.searched_commits, start=1)
             ),
             blocks_to_go=30,
         )
@@ -105,7 +105,7 @@ def test_remaining_commits_are_listed_between_counts_of_excluded_ones() -> None:
         name_of(9)[:10],
         "7 commits",
     ]
-    assert [row[-1] for row in rows if row[-1]] == ["left"] * 3
+    assert [row[-1] for row in rows if row[-1]] == ["suspect"] * 3
 
 
 def test_a_set_has_the_number_of_commits_left_and_the_expected_rest() -> None:
@@ -122,7 +122,7 @@ def test_a_set_has_the_number_of_commits_left_and_the_expected_rest() -> None:
 def test_a_commit_that_does_not_build_is_left_with_the_next_one_that_does() -> None:
     result = set_of(3, 4, not_built=frozenset({3}))
     rows = cells(bisect_document(result=result))
-    assert [row[-1] for row in rows] == ["", "not built", "left", ""]
+    assert [row[-1] for row in rows] == ["", "not built", "suspect", ""]
     text = screen(bisect_document(result=result))
     assert "Cost: 18 trials of 5 commits in 34.0 s; 1 commit does not build or run" in text
 
@@ -198,7 +198,7 @@ def test_a_fraction_of_the_gap_without_an_interval_is_marked() -> None:
 
 def test_the_remainders_of_the_gap_are_reported() -> None:
     rest = BisectGap(name_of(CULPRIT), BAD.commit, 1.0, (0.995, 1.004), 0.05, 40, "equivalent")
-    text = screen(bisect_document(result=replace(bisect_result(), left_over=(rest,))))
+    text = screen(bisect_document(result=replace(bisect_result(), remaining_gaps=(rest,))))
     assert (
         "Left over: 17ba079149 to 1574bddb75 +0.00 % (95 % interval -0.50 % to +0.40 %; "
         "40 blocks), equivalent"
@@ -223,10 +223,10 @@ def test_without_a_gap_nothing_is_searched_and_the_exclusion_is_reported() -> No
 def test_without_a_search_no_commit_is_listed_but_on_the_page() -> None:
     result = bisect_result(verdict="undecided")
     unknown = tuple(
-        replace(candidate, status="left", e_value=None) for candidate in result.candidates
+        replace(candidate, status="suspect", e_value=None) for candidate in result.searched_commits
     )
     document = bisect_document(
-        result=with_summary(replace(result, candidates=unknown, margin=None))
+        result=with_summary(replace(result, searched_commits=unknown, margin=None))
     )
     assert "Change 3" not in to_markdown(document)
     assert "equipoise resume" in to_markdown(document)
@@ -293,7 +293,7 @@ def test_in_python_it_prints_the_answer_and_draws_the_search() -> None:
         {"culprits": ()},
         {"alpha": 0.0},
         {"trials": -1},
-        {"candidates": ()},
+        {"searched_commits": ()},
         {"gap": replace(bisect_result().gap, ratio=-1.0)},
     ],
     ids=lambda changed: next(iter(changed)),

@@ -66,9 +66,9 @@ def test_the_commit_is_named_with_its_step_and_its_share_of_the_gap() -> None:
     (named,) = state.named_steps
     assert state.verdict == "culprit"
     assert (named.first, named.last) == (20, 20)
-    bar = named.rank * (named.rank + 1) / ALPHA
+    bar = named.pair_number * (named.pair_number + 1) / ALPHA
     assert named.e_value >= bar
-    assert named.level == pytest.approx(1 / bar)
+    assert named.significance_level == pytest.approx(1 / bar)
     low, high = named.ratio_ci
     assert low is not None and high is not None and named.ratio is not None
     assert low <= math.exp(0.05) <= high and low <= named.ratio <= high
@@ -127,7 +127,7 @@ def test_two_steps_are_both_named_and_no_other() -> None:
         state = searched_state({8: 0.03, 23: 0.04}, seed=seed, to_the_end=True).bisection.state()
         assert names(state) == {8, 23}, seed
         assert state.verdict == "several"
-        ranks = [step.rank for step in state.named_steps]
+        ranks = [step.pair_number for step in state.named_steps]
         assert sorted(set(ranks)) == ranks
 
 
@@ -314,8 +314,8 @@ def test_bisections_that_share_their_counter_need_more_evidence() -> None:
             until=is_named,
         )
         (named,) = bisection.state().named_steps
-        ranks.append(named.rank)
-        assert named.e_value >= named.rank * (named.rank + 1) / ALPHA
+        ranks.append(named.pair_number)
+        assert named.e_value >= named.pair_number * (named.pair_number + 1) / ALPHA
     assert ranks == sorted(set(ranks)) and own_pairs.count >= 3
 
 

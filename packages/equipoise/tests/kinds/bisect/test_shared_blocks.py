@@ -55,7 +55,7 @@ def test_benchmarks_of_one_command_have_a_culprit_each() -> None:
         [11],
         [],
     ]
-    ranks = [step.rank for of in command.bisections for step in of.named_steps]
+    ranks = [step.pair_number for of in command.bisections for step in of.named_steps]
     assert len(set(ranks)) == len(ranks)
 
 

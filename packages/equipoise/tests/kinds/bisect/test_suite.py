@@ -74,7 +74,9 @@ def test_the_trials_of_a_benchmark_are_adjacent_and_each_has_a_coin_of_its_own(
 def test_names_count_over_the_whole_suite(tmp_path: Path) -> None:
     record = stage_of(tmp_path, COUNT, ((11,), (11,))).start(plan_of_suite(COUNT, "a", "b"))
     ranks = sorted(
-        step.rank for search in read_searches(record) for step in search.bisection.named_steps
+        step.pair_number
+        for search in read_searches(record)
+        for step in search.bisection.named_steps
     )
     # No own pair of one benchmark has the number of one of the other.
     assert len(set(ranks)) == 2

@@ -47,10 +47,10 @@ def test_each_benchmark_has_a_search_of_the_same_form(document: BisectDocument) 
     ]
     for search in document.bisects[:2]:
         assert [culprit.commit for culprit in search.culprits] == [f"{3:040x}"]
-        assert len(search.candidates) == COUNT
+        assert len(search.searched_commits) == COUNT
     measured = [trial for trial in document.trials if trial.analysed]
     assert sum(search.trials for search in document.bisects) == len(measured)
-    assert len({search.builds for search in document.bisects}) == 1
+    assert len({search.tried_commits for search in document.bisects}) == 1
     assert [comparison.candidate.partition(":")[0] for comparison in document.comparisons] == [
         *NAMES
     ]

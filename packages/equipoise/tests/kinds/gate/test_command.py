@@ -171,7 +171,7 @@ def test_the_document_has_the_gate_and_the_ledger_reproduces_it(
     (row,) = verdict["rows"]
     assert row["outcome"] == "slower"
     assert row["ratio_ci"][0] > 1 + verdict["min_effect"] / 100
-    search = shlex.split(verdict["bisect"]["./bench"])
+    search = shlex.split(verdict["bisect_lines"]["./bench"])
     assert search[:4] == ["equipoise", "bisect", "--good", verdict["baseline"]["commit"]]
     assert search[-2:] == ["--", "./bench"]
     folders = [Path(condition["command"][0]).parent for condition in result["conditions"]]

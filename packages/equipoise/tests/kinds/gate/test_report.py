@@ -125,7 +125,7 @@ def test_a_slower_benchmark_has_the_line_that_finds_its_commit() -> None:
     document = gate_document_of(row("parse", "slower", 1.05, 1.2))
     assert document.gate is not None
     line = "equipoise bisect --good 1111 --bad 2222 -- ./bench parse"
-    document = replace(document, gate=replace(document.gate, bisect={"parse": line}))
+    document = replace(document, gate=replace(document.gate, bisect_lines={"parse": line}))
     assert f"Which commit made parse slower?\n\n```\n{line}\n```" in to_markdown(document)
 
 
@@ -135,7 +135,7 @@ def test_benchmarks_that_are_bisected_together_have_one_line() -> None:
     )
     assert document.gate is not None
     line = "equipoise bisect --good 1111 --bad 2222 --bench 'parse=./p' --bench 'render=./r'"
-    gate = replace(document.gate, bisect={"parse": line, "render": line})
+    gate = replace(document.gate, bisect_lines={"parse": line, "render": line})
     markdown = to_markdown(replace(document, gate=gate))
     assert f"Which commits made parse and render slower?\n\n```\n{line}\n```" in markdown
     assert markdown.count("--bench") == 2

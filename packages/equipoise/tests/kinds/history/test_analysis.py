@@ -44,7 +44,9 @@ def test_changes_are_named_with_their_step_and_their_commit(
 ) -> None:
     document, result = result_of(nights[1])
     commits = commits_made(10)
-    assert [(change.commit, change.after, change.confirmed) for change in result.changes] == [
+    assert [
+        (change.commit, change.earlier_hash, change.confirmed) for change in result.changes
+    ] == [
         (commits[3].hash, commits[2].hash, True),
         (commits[9].hash, commits[8].hash, True),
     ]
@@ -55,7 +57,7 @@ def test_changes_are_named_with_their_step_and_their_commit(
         assert 1.01 < low < 1.1 < high
         assert change.threshold is not None
         assert change.e_value >= change.threshold
-        assert (change.confirm, change.commits) == (None, 1)
+        assert (change.confirm, change.commit_count) == (None, 1)
         assert f"({change.subject}) made it " in change.summary
     assert result.summary == "2 changes in 10 commits since v1 (0000000000): 2 slower."
     assert result.blocks_to_go == 0
@@ -98,13 +100,13 @@ def test_all_earlier_campaigns_count(nights: tuple[RunRecord, RunRecord]) -> Non
     assert [campaign.run for campaign in both.campaigns] == [first.id, second.id]
     assert alone.trials < both.trials == sum(campaign.trials for campaign in both.campaigns)
     assert both.pairs[: len(alone.pairs)] == alone.pairs
-    assert [pair.pair for pair in both.pairs] == list(range(1, len(both.pairs) + 1))
+    assert [pair.pair_number for pair in both.pairs] == list(range(1, len(both.pairs) + 1))
     assert alone.blocks_to_go > 0
-    assert [campaign.until for campaign in both.campaigns] == [
+    assert [campaign.latest_hash for campaign in both.campaigns] == [
         commits_made(8)[8].hash,
         both.latest.commit,
     ]
-    assert both.commits == 10
+    assert both.commit_count == 10
 
 
 def test_an_era_has_the_differences_of_its_environment(nights: tuple[RunRecord, RunRecord]) -> None:
@@ -135,12 +137,14 @@ def test_a_range_has_the_line_that_finds_its_commit(tmp_path: Path) -> None:
     (change,) = result.changes
     assert not change.confirmed
     assert change.commit is None
-    assert change.commits == 4
+    assert change.commit_count == 4
     assert change.confirm == (
-        f"equipoise bisect --good {change.after} --bad {change.until} --build 'make -j2' "
-        "-- ./bench --size 9"
+        f"equipoise bisect --good {change.earlier_hash} --bad {change.later_hash} "
+        "--build 'make -j2' -- ./bench --size 9"
     )
-    assert change.summary.startswith(f"The {change.commits} commits after {change.after[:10]}, up")
+    assert change.summary.startswith(
+        f"The {change.commit_count} commits after {change.earlier_hash[:10]}, up"
+    )
 
 
 def test_the_same_records_give_the_same_document(nights: tuple[RunRecord, RunRecord]) -> None:

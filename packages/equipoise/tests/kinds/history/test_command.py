@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.kinds.history.judge import read_history, series_of
+from equipoise.kinds.history.judge import campaigns_of_series, read_history
 from equipoise.kinds.history.terms import HistoryPlan
 from equipoise.ledger import open_for_reading
 from equipoise.model.record import RunRecord
@@ -63,7 +63,7 @@ def builds(project: MadeRepository) -> int:
 def series(project: MadeRepository) -> tuple[RunRecord, ...]:
     """Return the campaigns of the latest history."""
     with open_for_reading(project.path.parent / "ledger.db") as ledger:
-        return series_of(ledger.read_run())
+        return campaigns_of_series(ledger.read_run())
 
 
 def terms(record: RunRecord) -> HistoryPlan:
@@ -74,7 +74,7 @@ def terms(record: RunRecord) -> HistoryPlan:
 def changed_commits(project: MadeRepository) -> list[str]:
     """Return the commits that are confirmed to have changed something."""
     changes = read_history(series(project)).state().changes
-    return [change.pair.until for change in changes if change.is_confirmed]
+    return [change.pair.later_hash for change in changes if change.is_confirmed]
 
 
 def test_a_change_is_named_and_later_nights_add_new_commits(
@@ -236,7 +236,7 @@ def test_series_of_other_tools_are_shown_beside_the_curve(
     assert answer.status == 0
     document = json.loads(answer.out)["history"]
     assert document["baseline"]["commit"] == names[0]
-    (old,) = document["series"]
+    (old,) = document["imported_series"]
     (suspicion,) = old["suspicions"]
     assert (suspicion["last_old_commit"], suspicion["first_new_commit"]) == (names[1], names[2])
     assert suspicion["confirm_command"] == (

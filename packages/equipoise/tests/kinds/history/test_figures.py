@@ -56,7 +56,7 @@ def test_failed_builds_are_marked_and_waiting_commits_are_counted() -> None:
 
 
 def test_a_suspicion_is_hollow_and_in_another_colour() -> None:
-    chart = history_chart(replace(history_result(), series=(series_of(),))).to_dict()
+    chart = history_chart(replace(history_result(), imported_series=(series_of(),))).to_dict()
     hollow = [layer["mark"] for layer in chart["layer"] if layer["mark"].get("filled") is False]
     curve = next(layer["mark"] for layer in chart["layer"] if layer["mark"]["type"] == "area")
     assert [mark["shape"] for mark in hollow] == ["diamond"]

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from equipoise.kinds.history.judge import HistoryJudge, read_history, series_of
-from equipoise.kinds.history.terms import STUDY, HistoryPlan, history_of
+from equipoise.kinds.history.judge import HistoryJudge, campaigns_of_series, read_history
+from equipoise.kinds.history.terms import STUDY, HistoryPlan, history_terms
 from equipoise.model.errors import ConditionFailed, UnusableInput
 from equipoise.model.plan import Measure, Plan, Stopping
 from equipoise.model.record import RunRecord
@@ -59,7 +59,7 @@ def changes(records: Sequence[RunRecord]) -> list[tuple[int, int, bool]]:
     """Return the last commit without each change, the first with it, and whether it is certain."""
     named_changes = read_history(records).state().changes
     return [
-        (int(change.pair.after, 16), int(change.pair.until, 16), change.is_confirmed)
+        (int(change.pair.earlier_hash, 16), int(change.pair.later_hash, 16), change.is_confirmed)
         for change in named_changes
     ]
 
@@ -94,11 +94,11 @@ def test_the_next_campaign_goes_on_where_the_series_was(tmp_path: Path) -> None:
     assert changes([first, second]) == [(2, 3, True)]
     before = read_history([first, second]).state()
     third = night(stage, plan_of_history(10, [first, second]))
-    series = series_of(third)
+    series = campaigns_of_series(third)
     assert [campaign.id for campaign in series] == [first.id, second.id, third.id]
     assert changes(series) == [(2, 3, True), (8, 9, True)]
     after = read_history(series).state()
-    ranks = [pair.pair for pair in after.pairs]
+    ranks = [pair.pair_number for pair in after.pairs]
     assert ranks == list(range(1, len(ranks) + 1)) and len(ranks) > len(before.pairs)
     assert after.pairs[: len(before.pairs)] == before.pairs
     # Decided pairs are not measured again.
@@ -152,7 +152,7 @@ def test_a_change_across_failed_builds_belongs_to_all_of_them(tmp_path: Path) ->
     stage = Stage(tmp_path, steps(8, 5), broken=frozenset({4, 5}), failing=frozenset({8}))
     record = night(stage, plan_of_history(8))
     (change,) = read_history([record]).state().changes
-    assert (int(change.pair.after, 16), int(change.pair.until, 16)) == (3, 6)
+    assert (int(change.pair.earlier_hash, 16), int(change.pair.later_hash, 16)) == (3, 6)
     assert change.is_confirmed
     assert [int(name, 16) for name in change.not_built] == [4, 5]
     codes = [warning.code for warning in record.warnings]
@@ -187,7 +187,7 @@ def test_a_baseline_that_fails_ends_the_campaign(tmp_path: Path) -> None:
 def test_a_ledger_without_an_earlier_campaign_is_reported(tmp_path: Path) -> None:
     stage = Stage(tmp_path, steps(2))
     record = night(stage, plan_of_history(2))
-    terms = history_of(record.plan)
+    terms = history_terms(record.plan)
     gone = replace(terms, earlier_ids=("20260101-000000-abcd",))
     judge = partial(HistoryJudge, builds=stage.builds)
     with pytest.raises(UnusableInput, match="lacks campaign 20260101-000000-abcd") as error:
@@ -200,7 +200,7 @@ def test_the_ledger_has_the_campaigns_of_a_series(tmp_path: Path) -> None:
     short = Stopping(blocks=2, budget_s=1e6, min_seconds=0.0)
     first = night(stage, plan_of_history(2, stopping=short))
     other = plan_of_history(2, stopping=short)
-    night(stage, replace(other, terms=replace(history_of(other), series="another")))
+    night(stage, replace(other, terms=replace(history_terms(other), series="another")))
     third = night(stage, plan_of_history(2, [first], stopping=short))
     assert stage.ledger.runs_of_series("5e1e5", STUDY) == (first.id, third.id)
     assert stage.ledger.runs_of_series("5e", STUDY) == ()

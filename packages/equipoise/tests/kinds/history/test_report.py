@@ -104,7 +104,9 @@ def test_a_range_comes_with_the_line_that_finds_the_commit() -> None:
 
 
 def test_a_change_behind_commits_that_do_not_build_may_be_any_of_them() -> None:
-    change = replace(change_of(8, SLOWER), not_built=(name_of(8),), after=name_of(7), commits=2)
+    change = replace(
+        change_of(8, SLOWER), not_built=(name_of(8),), earlier_hash=name_of(7), commit_count=2
+    )
     change = replace(change, summary=change_sentence(change, "wall_s"))
     text = to_markdown(history_document(result=with_summary(changes=(change,))))
     assert "Either fe5dbbcea5 or 0ade7c2cf9 (Change 9) made it 5.20 % slower" in text
@@ -119,7 +121,7 @@ def test_a_screen_draws_each_interval_and_leaves_out_commits_of_a_long_curve() -
         replace(first, commit=name_of(place), place=place, subject=f"Change {place}")
         for place in range(1, 400)
     )
-    long = with_summary(revisions=(result.revisions[0], *revisions), commits=399)
+    long = with_summary(revisions=(result.revisions[0], *revisions), commit_count=399)
     document = history_document(result=long)
     text = screen(document)
     rows = [line for line in text.splitlines() if "●" in line]
@@ -151,7 +153,7 @@ def test_the_line_that_resumes_depends_on_the_remaining_blocks() -> None:
 
 
 def test_a_suspicion_of_another_tool_has_the_line_that_confirms_it() -> None:
-    document = history_document(result=with_summary(series=(series_of(),)))
+    document = history_document(result=with_summary(imported_series=(series_of(),)))
     suspicion = series_of().suspicions[0]
     text = screen(document)
     assert "Suspicions, not measured side by side" in text
@@ -201,7 +203,7 @@ def test_csv_has_a_row_for_each_commit_of_the_curve() -> None:
 
 
 def test_markdown_has_the_chart_as_a_picture(tmp_path: Path) -> None:
-    document = history_document(result=with_summary(series=(series_of(),)))
+    document = history_document(result=with_summary(imported_series=(series_of(),)))
     file = tmp_path / "last night.md"
     write_documents(file, [campaign_document(CampaignReport(document))])
     text = file.read_text()
@@ -217,7 +219,7 @@ def test_the_page_asks_what_changed_and_draws_the_curve_below_the_answer() -> No
 
 
 def test_the_document_keeps_to_its_schema_and_comes_back(tmp_path: Path) -> None:
-    document = validated(history_document(result=with_summary(series=(series_of(),))))
+    document = validated(history_document(result=with_summary(imported_series=(series_of(),))))
     path = tmp_path / "result.json"
     path.write_bytes(encode(document))
     read = read_document(path)
@@ -239,8 +241,8 @@ def test_in_python_it_prints_the_answer_and_draws_the_curve() -> None:
         {"min_effect": 0.0},
         {"revisions": history_result().revisions[1:]},
         {"changes": (replace(change_of(8, SLOWER), ratio=-1.0),)},
-        {"changes": (replace(change_of(8, SLOWER), commits=0),)},
-        {"series": (replace(series_of(), points=()),)},
+        {"changes": (replace(change_of(8, SLOWER), commit_count=0),)},
+        {"imported_series": (replace(series_of(), points=()),)},
     ],
     ids=lambda changed: next(iter(changed)),
 )

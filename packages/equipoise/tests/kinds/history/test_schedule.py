@@ -44,18 +44,18 @@ def test_the_first_blocks_are_of_the_grid_and_wait_for_few_builds() -> None:
 def test_a_changing_stretch_comes_before_undecided_ones_and_is_halved() -> None:
     states = left_stretches(*range(0, 33, 4)) | {
         (8, 12): PairState("suspect", 10),
-        (20, 24): PairState("open", 10),
+        (20, 24): PairState("undecided", 10),
     }
     assert schedule(states).next_block(EVERY, 1.0) == (8, 10, 12)
-    halves = states | {(8, 10): PairState("open", 3), (10, 12): PairState("open", 3)}
+    halves = states | {(8, 10): PairState("undecided", 3), (10, 12): PairState("undecided", 3)}
     assert schedule(halves).next_block(EVERY, 1.0) == (8, 10, 12)
-    is_weak_suspect = halves | {(8, 10): PairState("open", 5, is_weak_suspect=True)}
+    is_weak_suspect = halves | {(8, 10): PairState("undecided", 5, is_weak_suspect=True)}
     assert schedule(is_weak_suspect).next_block(EVERY, 1.0) == (8, 9, 10)
 
 
 def test_a_weak_suspect_alone_is_not_refined() -> None:
     states = left_stretches(*range(0, 33, 4)) | {
-        (8, 12): PairState("open", 10, is_weak_suspect=True)
+        (8, 12): PairState("undecided", 10, is_weak_suspect=True)
     }
     assert schedule(states).next_block(EVERY, 1.0) == (0, 8, 12)
 
@@ -89,7 +89,7 @@ def test_the_rest_of_the_curve_is_halved_where_it_is_widest() -> None:
 
 
 def test_an_undecided_pair_waits_until_the_curve_is_complete_and_goes_on_then() -> None:
-    undecided = left_stretches(0, 8, 32) | {(8, 32): PairState("open", 40)}
+    undecided = left_stretches(0, 8, 32) | {(8, 32): PairState("undecided", 40)}
     assert schedule(undecided, curve_commits=(0, 8, 16, 32)).next_block(EVERY, 1.0) == (
         0,
         8,
@@ -102,7 +102,7 @@ def test_an_undecided_pair_waits_until_the_curve_is_complete_and_goes_on_then() 
 def test_only_commits_after_the_first_commit_of_interest_are_measured() -> None:
     states = left_stretches(0, 8, 16)
     assert schedule(states, start=16).next_block(EVERY, 1.0)[:2] == (0, 16)
-    old = {(0, 8): PairState("open", 10), (8, 16): LEFT}
+    old = {(0, 8): PairState("undecided", 10), (8, 16): LEFT}
     wanted = (0, 8, 16)
     assert schedule(old, start=16, curve_commits=wanted).next_block(EVERY, 1.0) == ()
     suspect = {(0, 8): LEFT, (8, 16): PairState("suspect", 10)}
@@ -116,7 +116,7 @@ def test_without_a_commit_that_runs_nothing_is_measured() -> None:
 
 def test_the_forecast_uses_the_width_of_intervals_so_far() -> None:
     wide = dict.fromkeys(
-        zip(range(32), range(1, 33), strict=True), PairState("open", 60, expected_blocks=6000)
+        zip(range(32), range(1, 33), strict=True), PairState("undecided", 60, expected_blocks=6000)
     )
     assert schedule(wide).blocks_to_go() == 32 * (6000 - 60) / MAX_COMMITS_OF_BLOCK
     one_is_left = wide | {pair: LEFT for pair in wide if pair != (4, 5)}

@@ -41,7 +41,7 @@ def measured_history(
 def spans(history: History, count: int) -> dict[tuple[int, int], Change]:
     places = {name: place for place, name in enumerate(names_of(count))}
     return {
-        (places[change.pair.after], places[change.pair.until]): change
+        (places[change.pair.earlier_hash], places[change.pair.later_hash]): change
         for change in history.state().changes
     }
 
@@ -63,7 +63,11 @@ def test_the_curve_has_each_selected_commit_with_intervals_that_hold_together() 
     history, _ = measured_history({5: 0.05})
     revisions = history.state().revisions
     assert [revision.hash for revision in revisions] == list(names_of(16))
-    levels = [revision.level for revision in revisions if revision.level is not None]
+    levels = [
+        revision.significance_level
+        for revision in revisions
+        if revision.significance_level is not None
+    ]
     assert len(levels) == 16 and sum(levels) < ALPHA
     for place, revision in enumerate(revisions):
         low, high = revision.ratio_ci
@@ -104,7 +108,7 @@ def test_commits_that_do_not_build_are_passed_over_and_make_a_group() -> None:
     (change,) = state.changes
     names = names_of(12)
     assert night.is_over
-    assert (change.pair.after, change.pair.until) == (names[4], names[7])
+    assert (change.pair.earlier_hash, change.pair.later_hash) == (names[4], names[7])
     assert change.is_confirmed and change.not_built == (names[5], names[6])
     assert state.withdrawn == (names[5], names[6], names[12])
 
@@ -115,7 +119,7 @@ def test_a_change_on_a_rewritten_branch_stays_with_that_of_the_new_branch() -> N
     history.begin_campaign(names, range(9), "gcc 14")
     generator = np.random.default_rng(6)
     run_night(history, steps(8, {5: 0.05}), white(0.01), generator, blocks=2000)
-    until = [change.pair.until for change in history.state().changes]
+    until = [change.pair.later_hash for change in history.state().changes]
     assert sorted(until) == sorted([name_of(5), names[5]])
     assert {revision.hash for revision in history.state().revisions} == set(names)
 
@@ -127,7 +131,9 @@ def test_in_a_new_era_only_undecided_pairs_are_measured_and_names_stay() -> None
     run_night(history, levels, white(0.01), generator, blocks=60)
     before = history.state()
     assert spans(history, 8).keys() == {(2, 3)}
-    decided = {(pair.after, pair.until) for pair in before.pairs if pair.status != "open"}
+    decided = {
+        (pair.earlier_hash, pair.later_hash) for pair in before.pairs if pair.status != "undecided"
+    }
     assert len(decided) > 1
     history.begin_campaign(names_of(8), range(9), "gcc 15")
     history.add(dict.fromkeys((0, 7, 8), 1.0), (7, 0, 8))
@@ -138,7 +144,9 @@ def test_in_a_new_era_only_undecided_pairs_are_measured_and_names_stay() -> None
     assert after.changes == before.changes
     night = run_night(history, levels, white(0.01), generator, blocks=2000)
     assert night.is_over
-    asked = {(pair.after, pair.until) for pair in history.state().pairs if pair.era == 2}
+    asked = {
+        (pair.earlier_hash, pair.later_hash) for pair in history.state().pairs if pair.era == 2
+    }
     assert asked.isdisjoint(decided)
     assert history.state().changes == before.changes
 
@@ -149,7 +157,10 @@ def test_a_pair_counts_only_blocks_since_it_was_opened() -> None:
         history.add({0: 1.0, 4: 1.0}, (0, 4))
     history.add({0: 1.0, 2: 1.0, 4: 1.0}, (2, 0, 4))
     names = names_of(4)
-    pairs = [(pair.pair, pair.after, pair.until, pair.blocks) for pair in history.state().pairs]
+    pairs = [
+        (pair.pair_number, pair.earlier_hash, pair.later_hash, pair.blocks)
+        for pair in history.state().pairs
+    ]
     assert pairs == [
         (1, names[0], names[4], 4),
         (2, names[0], names[2], 1),
@@ -163,7 +174,7 @@ def test_a_name_takes_the_e_value_of_its_rank_and_of_the_changes_so_far() -> Non
     assert len(changes) >= 2
     for change in changes:
         assert change.pair.e_value >= change.threshold
-        bar = change.pair.pair * (change.pair.pair + 1) / ALPHA
+        bar = change.pair.pair_number * (change.pair.pair_number + 1) / ALPHA
         assert change.threshold == pytest.approx(bar / round(bar / change.threshold))
 
 
@@ -214,7 +225,7 @@ def test_the_resolution_counts_from_the_first_block_with_a_finite_cost() -> None
         history.add({0: 10.0, 2: 11.0}, (2, 0))
     history.set_resolution(Resolution(0.0))
     (pair,) = history.state().pairs
-    assert pair.status == "open"
+    assert pair.status == "undecided"
     assert pair.e_value == pytest.approx(1.0)
 
 

@@ -6,7 +6,7 @@ use crate::arguments::Options;
 use crate::blas::{BLAS, Blas};
 use crate::metrics::{Better, Report};
 use crate::problem::Problem;
-use crate::residual;
+use crate::product_check;
 use crate::workload::Workload;
 use equipoise_random::Draws;
 
@@ -50,7 +50,7 @@ fn run(options: &mut Options) -> Result<Report, Problem> {
         started.elapsed()
     };
     let times: Vec<Duration> = (0..repeat).map(multiply).collect();
-    let error = residual::relative_error_of_product(size, &left, &right, &product);
+    let error = product_check::relative_error_of_product(size, &left, &right, &product);
     if error.is_nan() || error > MAX_ERROR {
         return Err(Problem::failure(format!(
             "{} multiplied wrongly: relative error {error:e}",

@@ -36,9 +36,10 @@ memory after all blocks were freed. Memory that was resident before is subtracte
 
 /// The options of the workload.
 struct Plan {
-    live: usize,
+    live_bytes: usize,
     rounds: u64,
-    keep: usize,
+    keep_percent: usize,
+    /// Smallest and largest size of a block in the first round, in bytes.
     smallest: usize,
     largest: usize,
 }
@@ -47,23 +48,23 @@ struct Plan {
 #[derive(Default)]
 struct Blocks {
     list: Vec<(Block, usize)>,
-    live: usize,
+    live_bytes: usize,
     calls: u64,
 }
 
 fn run(options: &mut Options) -> Result<Report, Problem> {
     let mut plan = Plan {
-        live: 64 << 20,
+        live_bytes: 64 << 20,
         rounds: 4,
-        keep: 20,
+        keep_percent: 20,
         smallest: 64,
         largest: 16 << 10,
     };
     while let Some(name) = options.next_name()? {
         match name.as_str() {
-            "live" => plan.live = options.size(1..=1 << 40)?,
+            "live" => plan.live_bytes = options.size(1..=1 << 40)?,
             "rounds" => plan.rounds = options.number(1..=20)?,
-            "keep" => plan.keep = options.size(0..=100)?,
+            "keep" => plan.keep_percent = options.size(0..=100)?,
             "smallest" => plan.smallest = options.size(1..=1 << 30)?,
             "largest" => plan.largest = options.size(1..=1 << 30)?,
             _ => return Err(options.unknown()),
@@ -85,18 +86,18 @@ fn measure(plan: &Plan) -> Result<Report, Problem> {
     // The list must not grow during the measurement.
     blocks
         .list
-        .reserve_exact(1 + plan.live.div_ceil(plan.smallest));
+        .reserve_exact(1 + plan.live_bytes.div_ceil(plan.smallest));
     let baseline = MemoryBaseline::now();
     let started = Instant::now();
     for round in 0..plan.rounds {
         let doublings = u32::try_from(round).expect("at most 20");
         let sizes = (plan.smallest << doublings, plan.largest << doublings);
-        blocks.fill(plan.live, sizes, page, &mut random)?;
-        blocks.keep_percent(plan.keep, &mut random);
+        blocks.fill(plan.live_bytes, sizes, page, &mut random)?;
+        blocks.keep_percent(plan.keep_percent, &mut random);
     }
     let mut elapsed = started.elapsed();
     let held_bytes = baseline.bytes_since();
-    let live_bytes = blocks.live;
+    let live_bytes = blocks.live_bytes;
     let started = Instant::now();
     blocks.keep_percent(0, &mut random);
     elapsed += started.elapsed();
@@ -119,25 +120,25 @@ impl Blocks {
     /// Allocates until the given number of bytes is live.
     fn fill(
         &mut self,
-        live: usize,
+        live_bytes: usize,
         (smallest, largest): (usize, usize),
         page: usize,
         random: &mut Xorshift64,
     ) -> Result<(), OutOfMemory> {
-        while self.live < live {
+        while self.live_bytes < live_bytes {
             let size = draw_size(smallest, largest, random);
             self.list.push((Block::new(size, Touch::Page, page)?, size));
-            self.live += size;
+            self.live_bytes += size;
             self.calls += 1;
         }
         Ok(())
     }
 
-    /// Keeps `keep` percent of the blocks, drawn at random, and frees the others.
-    fn keep_percent(&mut self, keep: usize, random: &mut Xorshift64) {
+    /// Keeps a percentage of the blocks, drawn at random, and frees the others.
+    fn keep_percent(&mut self, percent: usize, random: &mut Xorshift64) {
         let before = self.list.len();
-        self.list.retain(|_| random.below(100) < keep);
-        self.live = self.list.iter().map(|(_, size)| size).sum();
+        self.list.retain(|_| random.below(100) < percent);
+        self.live_bytes = self.list.iter().map(|(_, size)| size).sum();
         self.calls += (before - self.list.len()) as u64;
     }
 }
@@ -183,7 +184,7 @@ mod tests {
         // The limit is five standard errors.
         assert!((share - 0.2).abs() < 5.0 * (0.2 * 0.8 / before as f64).sqrt());
         blocks.keep_percent(0, &mut random);
-        assert_eq!((blocks.list.len(), blocks.live), (0, 0));
+        assert_eq!((blocks.list.len(), blocks.live_bytes), (0, 0));
         assert_eq!(blocks.calls, 2 * before as u64);
     }
 }

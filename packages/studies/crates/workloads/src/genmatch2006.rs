@@ -143,7 +143,7 @@ fn prepare<'a>(
     blas: Option<&'a Blas>,
 ) -> Box<dyn Matching + 'a> {
     match (algorithm, blas) {
-        (Algorithm::Fast, _) => Box::new(fast::Fast(data)),
+        (Algorithm::Fast, _) => Box::new(fast::Fast { data }),
         (Algorithm::Blas, Some(blas)) => Box::new(one_dgemm::OneDgemm::new(data, blas)),
         (Algorithm::Blas | Algorithm::Scythe, _) => Box::new(scythe::Scythe::new(data)),
     }

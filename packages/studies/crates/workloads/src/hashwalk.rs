@@ -11,9 +11,9 @@ use std::time::Instant;
 use sha2::{Digest, Sha256};
 
 use crate::arguments::Options;
+use crate::dictionary::{read_count, read_words};
 use crate::metrics::Report;
 use crate::problem::Problem;
-use crate::words::{read_count, words};
 use crate::workload::Workload;
 
 pub const WORKLOAD: Workload = Workload {
@@ -70,7 +70,7 @@ fn run(options: &mut Options) -> Result<Report, Problem> {
             _ => return Err(options.unknown()),
         }
     }
-    let words = words(dictionary.as_deref(), word_count)?;
+    let words = read_words(dictionary.as_deref(), word_count)?;
     let value = words.list[words.list.len() / 2].clone();
     let map = map_by_digest(words.list, map_seed.unwrap_or_else(SeededHash::random));
     let started = Instant::now();

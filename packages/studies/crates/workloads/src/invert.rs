@@ -7,7 +7,7 @@ use crate::blas::{BLAS, Blas, Lapack};
 use crate::dgemm::random_matrix;
 use crate::metrics::Report;
 use crate::problem::Problem;
-use crate::residual;
+use crate::product_check;
 use crate::workload::Workload;
 
 pub const WORKLOAD: Workload = Workload {
@@ -55,7 +55,7 @@ fn run(options: &mut Options) -> Result<Report, Problem> {
     };
     let times: Vec<Duration> = (0..repeat).map(invert).collect::<Result<_, Problem>>()?;
     let identity = with_diagonal(vec![0.0; size * size], size, 1.0);
-    let error = residual::relative_error_of_product(size, &matrix, &inverse, &identity);
+    let error = product_check::relative_error_of_product(size, &matrix, &inverse, &identity);
     if error.is_nan() || error > MAX_ERROR {
         return Err(Problem::failure(format!(
             "{} inverted wrongly: relative error {error:e}",

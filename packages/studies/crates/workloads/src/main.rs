@@ -2,18 +2,19 @@
 //!
 //! The modules in `WORKLOADS` each define a workload. The other modules serve them:
 //!
-//! - `block`, `memory`: a block from malloc; the resident memory and the page faults
-//! - `calls`, `step`: system calls of a function; smallest block that goes back to the kernel
-//! - `blas`, `library`, `residual`: matrix functions of a shared library, and a check of products
-//! - `words`: a dictionary; `workload`: the definition of a workload
-//! - `counting`: allocations in unit tests
+//! - `workload`: the definition of a workload
+//! - `block`: a block of memory from malloc; `memory`: resident memory and page faults
+//! - `smallest_returned`: the smallest block that an allocator returns to the kernel
+//! - `system_calls`, `counting_allocator`: count system calls, and allocations in unit tests
+//! - `blas`, `library`, `product_check`: matrix functions of a shared library, and their check
+//! - `dictionary`: a list of words
 
 mod blas;
 mod block;
-mod calls;
 #[cfg(test)]
-mod counting;
+mod counting_allocator;
 mod dgemm;
+mod dictionary;
 mod fragment;
 mod genmatch2006;
 mod hashwalk;
@@ -21,11 +22,11 @@ mod invert;
 mod library;
 mod malloc;
 mod memory;
-mod residual;
+mod product_check;
+mod smallest_returned;
 mod sort;
 mod spin;
-mod step;
-mod words;
+mod system_calls;
 mod wordsearch;
 mod workload;
 

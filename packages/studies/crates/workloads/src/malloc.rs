@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 
 use crate::arguments::{Options, parse_number, to_usize};
 use crate::block::{Block, OutOfMemory, Touch, page_size};
-use crate::calls::count_system_calls;
 use crate::memory::{MemoryBaseline, minor_faults};
 use crate::metrics::{Better, Report};
 use crate::problem::Problem;
-use crate::step::{SearchResult, smallest_returned};
+use crate::smallest_returned::{SearchResult, smallest_returned};
+use crate::system_calls::count_system_calls;
 use crate::workload::Workload;
 use equipoise_random::Xorshift64;
 
@@ -57,7 +57,7 @@ const TOUCHES: [(&str, Touch); 3] = [
     ("none", Touch::None),
 ];
 
-/// Which block is freed after a new block was allocated. The number counts the live blocks.
+/// Which block is freed after a new block was allocated. The number is the number of live blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pattern {
     Immediate,
@@ -72,12 +72,12 @@ struct Job {
     count: u64,
     touch: Touch,
     pattern: Pattern,
-    page: usize,
+    page_size: usize,
 }
 
 impl Job {
     fn allocate(&self) -> Result<Block, OutOfMemory> {
-        Block::new(self.size, self.touch, self.page)
+        Block::new(self.size, self.touch, self.page_size)
     }
 }
 
@@ -87,7 +87,7 @@ fn run(options: &mut Options) -> Result<Report, Problem> {
         count: 10_000,
         touch: Touch::Page,
         pattern: Pattern::Immediate,
-        page: page_size(),
+        page_size: page_size(),
     };
     let (mut threads, mut volume, mut traced_pairs, mut max_searched) = (1, u64::MAX, 0, 0);
     while let Some(name) = options.next_name()? {
@@ -106,7 +106,7 @@ fn run(options: &mut Options) -> Result<Report, Problem> {
     job.count = job.count.min((volume / job.size as u64).max(MIN_PAIRS));
     let search_result = match max_searched {
         0 => None,
-        largest => smallest_returned(largest, job.page),
+        largest => smallest_returned(largest, job.page_size),
     };
     let baseline = MemoryBaseline::now();
     let faults_before = minor_faults();
@@ -218,8 +218,8 @@ fn time_job(job: &Job) -> Result<Duration, OutOfMemory> {
 }
 
 /// Times pairs of malloc and free with up to `live` blocks. Each new block replaces the block at
-/// the index that `choose` returns. The replaced block is freed. The list is allocated before the
-/// clock starts. The last blocks are freed before the clock stops.
+/// the index that `choose` returns, which is freed. The list is allocated before the clock starts,
+/// and the last blocks are freed before the clock stops.
 fn time_with_live_blocks(
     job: &Job,
     live: usize,

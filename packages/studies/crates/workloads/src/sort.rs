@@ -119,7 +119,7 @@ fn merge(numbers: &mut [f64], middle: usize) {
 #[cfg(test)]
 mod tests {
     use super::{fingerprint, merge_sort};
-    use crate::counting::allocations_of;
+    use crate::counting_allocator::allocations_of;
     use equipoise_random::Draws;
 
     fn numbers(count: u64) -> Vec<f64> {

@@ -9,9 +9,9 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use crate::arguments::Options;
+use crate::dictionary::{read_count, read_words};
 use crate::metrics::Report;
 use crate::problem::Problem;
-use crate::words::{read_count, words};
 use crate::workload::Workload;
 
 pub const WORKLOAD: Workload = Workload {
@@ -75,7 +75,7 @@ fn run(options: &mut Options) -> Result<Report, Problem> {
     }
     let algorithm =
         algorithm.ok_or_else(|| Problem::usage("--algorithm is missing; give linear or binary"))?;
-    let mut words = words(dictionary.as_deref(), word_count)?;
+    let mut words = read_words(dictionary.as_deref(), word_count)?;
     let seed = word_seed.unwrap_or_else(|| RandomState::new().hash_one(0));
     let word = words.list[word_index(seed, words.list.len())].clone();
     let mut report = Report::default();

@@ -25,12 +25,12 @@ from equipoise.interop.reading import (
     read_within_bounds,
 )
 
-SAVED = "saved"
+SAVED_RUN = "saved"
 """Factor whose levels are the names of the saved runs."""
 _SAMPLE = "sample.json"
 _LATEST_RUN, _PREVIOUS_RUN = "new", "base"
 _COPY_RANK = {_LATEST_RUN: 1, _PREVIOUS_RUN: 2}
-"""Rank of a folder among equal runs, by default 0. The run with the lowest rank is kept."""
+"""Rank of a folder among equal runs; other folders have 0. The lowest rank is kept."""
 ITERATIONS = "iterations_of_sample"
 """Metric with the number of iterations in each sample."""
 
@@ -56,9 +56,9 @@ def _read(file: SourceFile) -> Reading:
         tool="criterion.rs",
         metric=TIME,
         processes=tuple(_processes(file, samples)),
-        compared_factor=SAVED,
+        compared_factor=SAVED_RUN,
         notes=(f"{copy_count} saved runs, each a copy of another run",) if copy_count else (),
-        unordered_metrics=(ITERATIONS,),
+        metrics_without_time_order=(ITERATIONS,),
     )
 
 
@@ -109,7 +109,7 @@ def _processes(file: SourceFile, samples: list[Path]) -> Iterator[Process]:
         times = [1e-9 * ns / count for ns, count in zip(sample.times, sample.iters, strict=True)]
         if times:
             iterations = {TIME: times, ITERATIONS: sample.iters}
-            levels = {SAVED: path.parent.name}
+            levels = {SAVED_RUN: path.parent.name}
             yield Process(_name(path), {TIME: mean(times)}, iterations, levels)
 
 

@@ -1,7 +1,8 @@
 """Reads the text of ``go test -bench``: each run is a process, and each line is an iteration.
 
-A run begins at ``goos:`` or ``pkg:``, and ends at ``PASS``, ``ok`` or ``FAIL``. A line has the name
-of a benchmark, its number of loops, and pairs of a value and a unit (golang/proposal 14313).
+A run begins at ``goos:`` or ``pkg:``, and ends at ``PASS``, ``ok`` or ``FAIL``. Each of these lines
+increases the number of the process, so some numbers have no benchmark. A line of a benchmark has
+the name, the number of loops, and pairs of a value and a unit (golang/proposal 14313).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from equipoise.interop.reading import (
 )
 
 PACKAGE = "package"
+"""Factor whose levels are Go packages."""
 _BENCHMARK_LINE = re.compile(r"Benchmark\S*\s+\d+\s+\S")
 _HOST_LINE = re.compile(r"(goos|goarch|cpu): (.*)")
 _TIME_UNIT = "ns/op"
@@ -57,7 +59,7 @@ def _read(file: SourceFile) -> Reading:
             for (_, package, name), by_metric in iterations.items()
         ),
         environment=environment,
-        unordered_metrics=(_LOOP_COUNT,),
+        metrics_without_time_order=(_LOOP_COUNT,),
     )
 
 

@@ -1,8 +1,8 @@
 """Reads Google Benchmark's JSON: each benchmark is a trial, and repetitions are its iterations.
 
 One process ran all benchmarks of a file, but each benchmark becomes a separate `Process`. Times are
-for one loop of the benchmark, in ``time_unit``. The user's counters are further numbers in the same
-object. Aggregates (mean, median, stddev, cv) are left out.
+for one loop of the benchmark, in ``time_unit``. Further numbers of a benchmark are counters of the
+user. Aggregates (mean, median, stddev, cv) are left out.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _read(file: SourceFile) -> Reading:
             for name, iterations in repetitions.items()
         ),
         environment=export.context,
-        unordered_metrics=("iterations",),
+        metrics_without_time_order=("iterations",),
         notes=tuple(
             f"{name} {message}" for name, message in failures.items() if name not in repetitions
         ),

@@ -6,8 +6,7 @@ memory for each command, but only means of user and system time. Versions 2.x
 
 Writing: the files are like those of hyperfine 1.15, with ``memory_usage_byte`` of 1.19. As in
 hyperfine, values are means and standard deviations over trials. Markdown also has the ratio to the
-fastest mean, with a ± from both standard deviations. Only analysed trials with a known wall time
-count.
+fastest mean, with a ± from both standard deviations. Only analysed trials with a wall time count.
 """
 
 from __future__ import annotations
@@ -146,7 +145,7 @@ def _processes(file: SourceFile, result: _CommandResult) -> Iterator[Process]:
 def _values_of_runs(
     file: SourceFile, result: _CommandResult
 ) -> Iterator[tuple[dict[str, float], Sequence[int | None]]]:
-    """Yield the values of each run, and a list with its exit code; the list may be empty."""
+    """Yield the values of each run, and a list: its exit code, or nothing if it is unknown."""
     if result.measurements is not None:
         for run in result.measurements:
             values = {

@@ -1,8 +1,8 @@
 """Reads JMH's JSON: each fork is a process, and its measurements are iterations.
 
-A throughput (``ops/s``) becomes the metric ``operations_per_s``; the compared cost is the inverse,
-the seconds of an operation. In the mode ``sample``, each iteration has a histogram: pairs of a time
-and a count.
+A fork is a process of JMH. A throughput (``ops/s``) becomes the metric ``operations_per_s``; the
+compared cost is the inverse, the seconds of an operation. In the mode ``sample``, each iteration
+has a histogram: pairs of a time and a count.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _read(file: SourceFile) -> Reading:
         metric=TIME,
         processes=tuple(process for benchmark in benchmarks for process in _forks(file, benchmark)),
         environment=environment,
-        unordered_metrics=(HISTOGRAM_TIMES, HISTOGRAM_COUNTS),
+        metrics_without_time_order=(HISTOGRAM_TIMES, HISTOGRAM_COUNTS),
     )
 
 
@@ -113,7 +113,7 @@ def _profiler_metrics(benchmark: _Benchmark, fork_index: int) -> dict[str, list[
 
 
 def _unit_factor(file: SourceFile, benchmark: _Benchmark) -> tuple[float, bool]:
-    """Return the factor to seconds or to operations per second; and whether scores are rates."""
+    """Return the factor to seconds or operations per second, and whether scores are rates."""
     numerator, _, denominator = benchmark.primary.score_unit.partition("/")
     is_rate = numerator == "ops"
     seconds = seconds_per(denominator if is_rate else numerator)

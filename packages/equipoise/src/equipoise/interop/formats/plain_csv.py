@@ -1,8 +1,8 @@
 """Reads a CSV with the columns ``condition`` and ``value``: each row is a trial.
 
 The columns ``block``, ``order`` and ``host`` are optional. Conditions are compared within blocks;
-``order`` is any number that increases with time. For values, lower is better. The column of values
-may also have the name of a metric that ends in ``_s`` (seconds) or ``_bytes``.
+``order`` is any number that increases with time. Lower values are better. The column of values may
+also have the name of a metric that ends in ``_s`` (seconds) or ``_bytes``.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Reads pyperf's JSON: each run is a process, and its values are iterations.
 
-Warm-up values become iterations of ``warmup_<metric>``. Runs without values, which only calibrate,
-are left out. The metadata of a benchmark or of the file also hold for all its runs (pyperf, "JSON
-file format", version 1.0).
+Warm-up values become iterations of ``warmup_<metric>``. Runs without values only calibrate, and are
+left out. Metadata of the file or a benchmark also hold for its runs (pyperf, "JSON file format").
 """
 
 from __future__ import annotations
@@ -23,6 +22,7 @@ from equipoise.interop.reading import (
 )
 
 _METRICS = {"second": TIME, "byte": "memory_bytes", "integer": "count"}
+"""Metric of a benchmark, by the unit of its values."""
 
 
 class _Run(msgspec.Struct):

@@ -1,8 +1,7 @@
 """Reads pytest-benchmark's JSON: each benchmark is a trial, and its rounds are iterations.
 
 One process of pytest ran all benchmarks of a file, but each benchmark becomes a separate `Process`.
-``stats.data`` has the seconds of a call in each round. With ``--benchmark-save``, the file has only
-the mean.
+``stats.data`` has the seconds of a call in each round; ``--benchmark-save`` writes only the mean.
 """
 
 from __future__ import annotations

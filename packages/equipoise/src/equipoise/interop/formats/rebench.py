@@ -37,6 +37,7 @@ _COLUMNS = (*_REQUIRED_COLUMNS, *_FACTOR_COLUMNS, "machine")
 _MIN_COLUMNS = len(_COLUMNS) - 1
 """Number of columns of old versions, which lack the machine."""
 _COLUMNS_WITHOUT_FACTOR = frozenset({*_REQUIRED_COLUMNS, "runId"})
+"""Columns that are not factors; every other column of a file is a factor."""
 _START_PREFIX = "# Execution Start: "
 _HOST_PREFIX = "# Environment: "
 _HEADER_PREFIX = "invocation\t"
@@ -48,6 +49,7 @@ class _Invocation(Struct, frozen=True):
     execution: int
     """Number of the execution, from 1; 0 if the file has no marks."""
     number: str
+    """Number of the invocation within the execution."""
     benchmark: str
     levels: tuple[tuple[str, str], ...]
 

@@ -20,6 +20,7 @@ _VERSION_LINE = re.compile(r"sysbench (\S+)")
 _INTERVAL_LINE = re.compile(r"\[ \S+ \] thds: \d+ ")
 _DECIMAL = r"(\d+(?:\.\d+)?)"
 _INTERVAL_VALUE = re.compile(rf"(?:lat \(ms,(\d+)%\)|(eps|tps|qps|err/s|reconn/s)): {_DECIMAL}")
+# The following tables have metrics, or parts of their names, by the names that sysbench prints.
 _RATE_METRICS = {
     "eps": "events_per_s",
     "tps": "events_per_s",
@@ -45,7 +46,7 @@ _THREAD_METRICS = {
     "events": ("thread_events_mean", "thread_events_deviation"),
     "execution time": ("thread_time_mean_s", "thread_time_deviation_s"),
 }
-"""Metrics of the mean and the standard deviation over threads, by the printed name."""
+"""Metrics of the mean and the standard deviation over threads."""
 _NUMBER_LINE = re.compile(rf"\s+(.+?):\s+{_DECIMAL}s?\s*(\(.*)?$")
 
 

@@ -34,6 +34,7 @@ _UPDATE_HINT = "run `asv update`, which converts old results"
 
 class _Benchmark(Struct):
     type: str = "time"
+    """Kind of the measured value, which becomes the metric."""
     unit: str | None = None
     version: str | None = None
     param_names: list[str] = []

@@ -101,7 +101,7 @@ def _series_values(file: SourceFile, results: list[_Result]) -> Iterator[SeriesV
 
 
 def _benchmark(tags: Mapping[str, Any] | None, case: str | None) -> str:
-    """Return the name of a benchmark with parameters; a history has only an id of parameters."""
+    """Return the name of a benchmark with parameters, or with their id in a history."""
     if not tags:
         return f"case {case}" if case else "benchmark"
     parameters = ", ".join(f"{key}={value}" for key, value in sorted(tags.items()) if key != "name")

@@ -23,6 +23,7 @@ from equipoise.model.series import ImportedSeries, SeriesPoint
 from equipoise.shared.safe_text import as_unicode
 
 Target = TypeVar("Target")
+"""Type to which decoded JSON is converted."""
 MAX_SERIES = 5000
 """Maximum number of series in the files."""
 MAX_COMMITS = 10_000
@@ -40,7 +41,7 @@ class SeriesValue(Struct, frozen=True):
     metric: str
     unit: str | None
     setting: str
-    """Other properties of a series, such as the host; may be empty."""
+    """Other properties of the series, such as the host; may be empty."""
     commit: str
     date: str | None
     """Time in the form of `utc_time`; ``None`` if unknown."""

@@ -33,7 +33,7 @@ from equipoise.kinds.bisect.terms import (
     StepTrend,
     UnconfirmedCommit,
     UnconfirmedReason,
-    bisection_of,
+    bisection_terms,
 )
 from equipoise.model.inverse_ratios import inverse_interval
 from equipoise.model.plan import Plan
@@ -56,7 +56,7 @@ _VERDICT_OF_STATE: dict[str, BisectVerdict] = {
     "several": "several",
 }
 _DIVIDING_VERDICTS = ("culprit", "several")
-"""Verdicts after which the search continues in parts of the stretch."""
+"""Verdicts on a stretch after which parts of the stretch are searched."""
 _MIN_EQUAL_RUNS = 5
 """Minimum number of equal runs of a commit for the warning that a metric is repeatable."""
 
@@ -116,7 +116,7 @@ def _benchmark_result(inputs: _ResultInputs, not_built: Collection[int]) -> Bise
         min_effect=plan.judgement.min_effect,
         alpha=plan.judgement.alpha,
         trials=inputs.trials.total(),
-        builds=len(measured_commits.union(not_built)),
+        tried_commits=len(measured_commits.union(not_built)),
         seconds=seconds_of_segments(inputs.record),
         blocks_to_go=_blocks_to_go(lines),
         build=terms.build,
@@ -131,15 +131,16 @@ def _benchmark_result(inputs: _ResultInputs, not_built: Collection[int]) -> Bise
 
 def _blocks_to_go(lines: Sequence[LineState]) -> int | None:
     """Return the forecast of the latest branch with a forecast, or else of the main line."""
-    for line in (*reversed(lines[1:]), lines[0]):
+    main_line, *branches = lines
+    for line in (*reversed(branches), main_line):
         forecast = line.state.stretches[-1].blocks_to_go
-        if forecast and not line.missing:
+        if forecast and not line.failed_ends:
             return forecast
     return None
 
 
 MIN_LAYOUT_SPREADS = 10.0
-"""A step below this multiple of the layouts' spread gets a warning
+"""Minimum step without a warning, as a multiple of the spread of memory layouts
 (docs/reference/bisect.md#a-step-must-persist)."""
 
 
@@ -147,7 +148,7 @@ def warnings_of_bisection(
     plan: Plan, blocks: Blocks, results: Sequence[BisectResult]
 ) -> Iterator[CampaignWarning]:
     """Yield warnings about changing steps, small steps, and metrics without spread."""
-    terms = bisection_of(plan)
+    terms = bisection_terms(plan)
     for result in results:
         yield from _trend_warnings(
             result, more_is_better=resolution_of(blocks, result.metric).more_is_better
@@ -159,7 +160,7 @@ def warnings_of_bisection(
         cost_of, costs = cost_function(benchmark.metric), defaultdict[int, list[float | None]](list)
         for block in blocks.values():
             for trial in block:
-                if terms.command_of(trial.condition) == benchmark.process:
+                if terms.command_of(trial.condition) == benchmark.command_index:
                     costs[trial.condition].append(cost_of(trial))
         repeated_costs = [values for values in costs.values() if len(values) >= _MIN_EQUAL_RUNS]
         if len(repeated_costs) > 1 and all(len(set(values)) == 1 for values in repeated_costs):
@@ -187,7 +188,7 @@ class _ResultInputs(Struct, frozen=True):
     @property
     def terms(self) -> BisectPlan:
         """Terms of the bisection."""
-        return bisection_of(self.record.plan)
+        return bisection_terms(self.record.plan)
 
     @property
     def commits(self) -> tuple[Commit, ...]:
@@ -201,7 +202,7 @@ class _ResultInputs(Struct, frozen=True):
             self.terms.commit_of(trial.condition)
             for block in self.blocks.values()
             for trial in block
-            if self.terms.command_of(trial.condition) == self.search.benchmark.process
+            if self.terms.command_of(trial.condition) == self.search.benchmark.command_index
         )
 
 
@@ -212,8 +213,8 @@ def _result_of_line(inputs: _ResultInputs, line: LineState) -> BisectBranch:
     course = tuple(_course_blocks(inputs, line))
     return BisectBranch(
         merge="" if line.merge is None else all_commits[line.merge].name,
-        after=commits[0].name,
-        until=commits[-1].name,
+        fork_hash=commits[0].name,
+        tip_hash=commits[-1].name,
         verdict=_VERDICT_OF_STATE[state.verdict],
         culprits=tuple(
             _culprit_of_step(inputs, commits, step, trend)
@@ -221,15 +222,15 @@ def _result_of_line(inputs: _ResultInputs, line: LineState) -> BisectBranch:
                 zip(state.named_steps, line.trends, strict=True), key=lambda pair: pair[0].last
             )
         ),
-        candidates=tuple(_candidate_commits(inputs, line, course)),
+        searched_commits=tuple(_searched_commits(inputs, line, course)),
         gap=_gap_of_stretch(commits, state.stretches[0]),
-        left_over=tuple(
+        remaining_gaps=tuple(
             _gap_of_stretch(commits, stretch)
             for stretch in state.stretches[1:]
             if stretch.blocks and stretch.verdict not in _DIVIDING_VERDICTS
         ),
         margin=None if state.margin is None else 100.0 * math.expm1(state.margin),
-        missing=tuple(all_commits[commit].name for commit in line.missing),
+        failed_ends=tuple(all_commits[commit].name for commit in line.failed_ends),
         course=course,
         summary="",
         unconfirmed=tuple(
@@ -302,7 +303,7 @@ def _commit_groups(commit_count: int, not_built: Collection[int]) -> Iterator[ra
             first_commit = commit + 1
 
 
-def _candidate_commits(
+def _searched_commits(
     inputs: _ResultInputs, line: LineState, course: Sequence[BisectBlock]
 ) -> Iterator[BisectCommit]:
     state, all_commits, trials = line.state, inputs.commits, inputs.trials
@@ -323,7 +324,7 @@ def _candidate_commits(
                 date=commit.date,
                 status="culprit"
                 if group[-1] in culprits
-                else ("left" if excluded_at is None else "excluded"),
+                else ("suspect" if excluded_at is None else "excluded"),
                 e_value=None if state.margin is None else e_value_of(log_e_value),
                 excluded_at=None if excluded_at is None else course[excluded_at - 1].block,
                 trials=trials[line.commits[index]],
@@ -373,7 +374,7 @@ def _step_fields(commits: Sequence[Commit], step: MeasuredStep) -> dict[str, Any
         "not_built": tuple(commit.name for commit in commits[step.first : step.last]),
         "ratio": step.ratio,
         "ratio_ci": step.ratio_ci,
-        "significance_level": step.level,
+        "significance_level": step.significance_level,
         "blocks": step.blocks,
         "summary": "",
     }
@@ -389,8 +390,8 @@ def _gap_of_stretch(commits: Sequence[Commit], stretch: StretchState) -> BisectG
     elif verdict.high < 0.0:
         status = "faster"
     return BisectGap(
-        after=commits[stretch.first].name,
-        until=commits[stretch.last].name,
+        earlier_hash=commits[stretch.first].name,
+        later_hash=commits[stretch.last].name,
         ratio=verdict.ratio,
         ratio_ci=verdict.ratio_ci,
         significance_level=verdict.level,
@@ -420,7 +421,7 @@ def unconfirmed_sentence(
     reasons: dict[UnconfirmedReason, str] = {
         "min_effect": f"that is not certainly over {min_effect:g} %",
         "layouts": "the memory layouts of single commits may explain it",
-        "prose": "it changes only documentation, so it is a difference of memory layouts",
+        "documentation": "it changes only documentation, so it is a difference of memory layouts",
     }
     return f"{phrase} is not named. Its build made {change}, but {reasons[commit.reason]}."
 
@@ -428,10 +429,9 @@ def unconfirmed_sentence(
 def branch_sentence(branch: BisectBranch, *, more_is_better: bool = False) -> str:
     """Return the sentence about the branch of a merge."""
     merge, culprits = short_name(branch.merge), branch.culprits
-    remaining = [candidate for candidate in branch.candidates if candidate.status == "left"]
-    if branch.missing:
-        commits = joined(list(map(short_name, branch.missing)))
-        verb = "does" if len(branch.missing) == 1 else "do"
+    if branch.failed_ends:
+        commits = joined(list(map(short_name, branch.failed_ends)))
+        verb = "does" if len(branch.failed_ends) == 1 else "do"
         return f"The branch of {merge} cannot be searched: {commits} {verb} not build or run."
     match branch.verdict:
         case "culprit":
@@ -444,7 +444,7 @@ def branch_sentence(branch: BisectBranch, *, more_is_better: bool = False) -> st
             parts = f"; {_parts_clause(culprits)}" if culprits else ""
             return (
                 f"If one commit of the branch of {merge} made the whole difference, it is "
-                f"{_remaining_clause(remaining)}{parts}."
+                f"{_suspects_clause(branch.suspects)}{parts}."
             )
         case "no difference":
             excluded = _exclusion_clause(branch.gap, more_is_better=more_is_better)
@@ -469,7 +469,6 @@ def bisect_sentence(result: BisectResult, *, more_is_better: bool = False) -> st
 def _answer_sentence(result: BisectResult, *, more_is_better: bool) -> str:
     certainty = f"{100.0 * (1.0 - result.alpha):g} %"
     culprits = result.culprits
-    remaining = [candidate for candidate in result.candidates if candidate.status == "left"]
     match result.verdict:
         case "culprit":
             pronoun = "one of these" if culprits[0].not_built else "this one"
@@ -487,8 +486,8 @@ def _answer_sentence(result: BisectResult, *, more_is_better: bool) -> str:
         case "set":
             parts = f"; {_parts_clause(culprits)}" if culprits else ""
             return (
-                f"If one commit made the whole difference, it is {_remaining_clause(remaining)} "
-                f"({certainty}){parts}."
+                "If one commit made the whole difference, it is "
+                f"{_suspects_clause(result.suspects)} ({certainty}){parts}."
             )
         case "no difference":
             return (
@@ -519,11 +518,11 @@ def _parts_clause(culprits: Sequence[Culprit]) -> str:
     return f"{names} {'each made' if len(culprits) > 1 else 'made'} a part of it"
 
 
-def _remaining_clause(candidates: Sequence[BisectCommit]) -> str:
-    """Return the remaining commits, or the ends of their range if there are many."""
-    names = [short_name(candidate.commit) for candidate in candidates]
+def _suspects_clause(suspects: Sequence[BisectCommit]) -> str:
+    """Return the suspects, or the ends of their range if there are many."""
+    names = [short_name(suspect.commit) for suspect in suspects]
     if len(names) == 1:
-        return f"{names[0]} ({shortened(candidates[0].subject, MAX_SUBJECT_LETTERS)})"
+        return f"{names[0]} ({shortened(suspects[0].subject, MAX_SUBJECT_LETTERS)})"
     if len(names) == 2:
         return joined(names, "or")
     return f"one of {len(names)} commits, {names[0]} to {names[-1]}"

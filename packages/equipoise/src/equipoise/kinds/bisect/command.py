@@ -1,7 +1,4 @@
-"""``equipoise bisect``: find the commit that made a program slower.
-
-The options become a `BisectRequest`. The request becomes a plan with a `BisectPlan`.
-"""
+"""``equipoise bisect``: find the commit that made a program slower."""
 
 from __future__ import annotations
 
@@ -29,7 +26,7 @@ from equipoise.cli.results import read_result
 from equipoise.cli.revisions import CommitsOptions
 from equipoise.design.limits import CampaignLimits
 from equipoise.kinds.bisect.judge import BisectionJudge, read_searches
-from equipoise.kinds.bisect.terms import STUDY, BisectPlan, LayoutSpread, bisection_of
+from equipoise.kinds.bisect.terms import STUDY, BisectPlan, LayoutSpread, bisection_terms
 from equipoise.ledger import Ledger
 from equipoise.measure.scratch import scratch_folder
 from equipoise.model.errors import ConditionFailed, UnusableInput
@@ -50,8 +47,8 @@ from equipoise.revisions.commits import (
     MergedCommits,
     commits_between,
     diff_between,
+    documentation_commits,
     merged_commits,
-    prose_commits,
     weights_by_path,
 )
 from equipoise.revisions.git import Repository
@@ -71,11 +68,12 @@ class BisectRequest(CommitsRequest, frozen=True, kw_only=True):
     """Paths whose changes the user suspects."""
     prior: tuple[float, ...] = ()
     """Prior weight of each commit; empty for equal weights."""
-    prose: tuple[int, ...] = ()
+    documentation_commits: tuple[int, ...] = ()
     """Indices of the commits that change only documentation."""
     merged: MergedCommits = MergedCommits()
     """Commits of branches that were merged between the good and the bad commit."""
     why: Literal["observe", "test"] | None = None
+    """How a culprit is explained; ``None`` for no explanation."""
     layouts: int | None = None
     """Number of memory layouts; each block uses a random layout."""
 
@@ -118,18 +116,18 @@ def bisect_plan(
         bad=request.bad,
         likely=request.likely,
         prior=request.prior,
-        prose=request.prose,
+        documentation_commits=request.documentation_commits,
         branch_commits=request.merged.commits,
         branches=request.merged.branches,
         why=request.why,
         layout_spread=measured_spread,
     )
     contrasts: list[Contrast] = []
-    # For each command: a condition for the good commit, then conditions for the later commits.
+    # Each command has a condition for the good commit, then conditions for the later commits.
     for good_condition in range(0, len(plan.conditions), len(request.commits_with_branches)):
         levels = plan.conditions[good_condition].levels
         stratum = {factor: level for factor, level in levels.items() if factor != REVISION}
-        bad_condition = good_condition + terms.last
+        bad_condition = good_condition + terms.bad_index
         contrasts.append(Contrast(good_condition, bad_condition, REVISION, stratum))
     layouts_plan, layout_warnings = plan_with_layouts(plan, request.layouts, None)
     # `plan_with_layouts` raises the minimum number of blocks. A search needs no such minimum.
@@ -224,10 +222,7 @@ def command(bisect_options: BisectOptions) -> int:
 def resume(
     record: RunRecord, limits: CampaignLimits, hosts: HostOptions, output: OutputOptions
 ) -> int:
-    """Resume a bisection and show its result.
-
-    Raise the same errors as `resume_bisection`.
-    """
+    """Resume a bisection and show its result; errors are those of `resume_bisection`."""
     with measuring(output) as (ledger, listener):
         run_id = resume_bisection(ledger.read_run(record.id), limits, ledger, listener, output)
         result = analyse(run_id, ledger, output)
@@ -246,7 +241,7 @@ def resume_bisection(
     Raise `UnusableInput` if the repository, a commit or the toolchain has changed. Raise
     `ConditionFailed` if the good or the bad commit no longer builds or runs.
     """
-    terms = bisection_of(record.plan)
+    terms = bisection_terms(record.plan)
     search_has_ended = not any(search.bisection.is_open for search in read_searches(record))
     if search_has_ended and (terms.why is None or _is_explained(record, ledger)):
         return record.id
@@ -289,7 +284,7 @@ def _explain_culprit(
     from equipoise.why.gap import largest_gap
     from equipoise.why.result import latest_experiment
 
-    terms, gap = bisection_of(record.plan), largest_gap(record)
+    terms, gap = bisection_terms(record.plan), largest_gap(record)
     experiment = None
     if gap is not None and gap.is_explainable:
         _build_both_commits(record, gap, builds, ledger)
@@ -306,7 +301,7 @@ def _is_explained(record: RunRecord, ledger: Ledger) -> bool:
     from equipoise.why.gap import largest_gap
     from equipoise.why.result import latest_experiment
 
-    terms, gap = bisection_of(record.plan), largest_gap(record)
+    terms, gap = bisection_terms(record.plan), largest_gap(record)
     if gap is None or not gap.is_explainable:
         return True
     if missing_runs(record, gap, EvidenceRequest()):
@@ -324,9 +319,9 @@ def _is_interrupted(record: RunRecord) -> bool:
 
 def _build_both_commits(record: RunRecord, gap: Gap, builds: CommitBuilds, ledger: Ledger) -> None:
     """Build a culprit and its parent; record their diff, unless it is already recorded."""
-    terms, culprit_condition = bisection_of(record.plan), gap.contrast.candidate
+    terms, culprit_condition = bisection_terms(record.plan), gap.contrast.candidate
     parent_index, commit_index = map(terms.commit_of, gap.contrast.pair)
-    for reason in builds.make((parent_index, commit_index)).values():
+    for reason in builds.build_commits((parent_index, commit_index)).values():
         raise ConditionFailed(reason, hint="repair the build of this commit, then try again")
     if any(
         (observation.source, observation.condition) == (DIFF, culprit_condition)
@@ -373,7 +368,7 @@ def _bisect_request(bisect_options: BisectOptions) -> BisectRequest:
         bad=bad,
         commits=commits,
         merged=merged,
-        prose=prose_commits(repository, (*commits, *merged.commits)),
+        documentation_commits=documentation_commits(repository, (*commits, *merged.commits)),
         layouts=bisect_options.layouts,
         why=why,
         likely=suspected_paths,

@@ -1,4 +1,7 @@
-"""Explain why a culprit differs from its parent, and show hunks of the diff between both."""
+"""Explain why a culprit differs from its parent, and show hunks of the diff from its parent.
+
+A hunk is a part of a diff. Hunks that name a slower function are shown.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from equipoise.kinds.bisect.terms import (
     Culprit,
     DiffHunk,
     ExplainedCulprit,
-    bisection_of,
+    bisection_terms,
 )
 from equipoise.model.plan import PRIMARY_METRIC, Contrast, Plan
 from equipoise.model.record import DIFF, RunRecord
@@ -43,7 +46,7 @@ _COMPILER_SUFFIX = re.compile(r"(\.(constprop|part|isra|cold|lto_priv|llvm)\b.*|
 _ARGUMENT_TYPES = re.compile(r"\([^()]*\)( const)?$")
 _TYPE_PARAMETERS = re.compile(r"<[^<>]*>")
 _IDENTIFIER = re.compile(r"\b[^\W\d]\w*")
-_FILE_OR_HUNK = re.compile(
+_FILE_NAME_OR_HUNK = re.compile(
     r"^(?:--- a/|\+\+\+ b/)(?P<file>.*)|^@@ .*? @@.*(?:\n[ +\-\\].*)*", re.MULTILINE
 )
 """The name of a file (group ``file``), or a whole hunk."""
@@ -100,11 +103,8 @@ class BisectWhy(WhyKind):
 
 
 def _culprit_contrasts(record: RunRecord, blocks: Blocks) -> Iterator[JudgedContrast]:
-    """Yield the contrast of each culprit with its parent, with the searched metric.
-
-    A merge is left out if a commit of the branch is named.
-    """
-    plan, terms = record.plan, bisection_of(record.plan)
+    """Yield each culprit's contrast with its parent, but no merge if its branch has a culprit."""
+    plan, terms = record.plan, bisection_terms(record.plan)
     indices = {commit.name: index for index, commit in enumerate(terms.commits_with_branches)}
     results = bisect_results(record, blocks)
     yielded_pairs: set[tuple[int, int]] = set()
@@ -112,7 +112,7 @@ def _culprit_contrasts(record: RunRecord, blocks: Blocks) -> Iterator[JudgedCont
         explained_merges = {branch.merge for branch in result.branches if branch.culprits}
         for culprit in result.every_culprit:
             parent, commit = (
-                terms.condition_of(benchmark.process, indices[name])
+                terms.condition_of(benchmark.command_index, indices[name])
                 for name in (culprit.parent, culprit.commit)
             )
             # Several benchmarks of one command may have the same culprit.
@@ -125,13 +125,13 @@ def _with_explained(
     document: BisectDocument, plan: Plan, contrast: Contrast, explained: ExplainedCulprit
 ) -> BisectDocument:
     if document.bisect is not None:
-        return replace(document, bisect=replace(document.bisect, explained=explained))
-    terms = bisection_of(plan)
+        return replace(document, bisect=replace(document.bisect, explained_culprit=explained))
+    terms = bisection_terms(plan)
     command, results = terms.command_of(contrast.candidate), list(document.bisects)
     for index, benchmark in enumerate(benchmarks_of(plan)):
         culprits = {culprit.commit for culprit in results[index].every_culprit}
-        if benchmark.process == command and explained.commit in culprits:
-            results[index] = replace(results[index], explained=explained)
+        if benchmark.command_index == command and explained.commit in culprits:
+            results[index] = replace(results[index], explained_culprit=explained)
             break
     return replace(document, bisects=tuple(results))
 
@@ -143,12 +143,8 @@ def _explained_culprit(
     causes: Sequence[Explanation],
     experiment: RunRecord | None,
 ) -> ExplainedCulprit:
-    """Return the explanation of a culprit from evidence.
-
-    ``causes`` has the causes of the gap, the largest first. ``experiment`` is the campaign that
-    tested the causes, or ``None``.
-    """
-    terms = bisection_of(record.plan)
+    """Return the explanation of a culprit; the largest of ``causes`` comes first."""
+    terms = bisection_terms(record.plan)
     functions = tuple(dict.fromkeys((*_named_functions(causes), *_slower_functions(difference))))
     diff = _recorded_diff(record, contrast.candidate)
     hunks = [] if diff is None else list(_hunks_naming(diff.patch, functions))
@@ -222,7 +218,7 @@ def _hunks_naming(patch: str, functions: Sequence[str]) -> Iterator[DiffHunk]:
 def _hunks(patch: str) -> Iterator[tuple[str, list[str]]]:
     """Yield the file and the lines of each hunk of a patch."""
     file = ""
-    for match in _FILE_OR_HUNK.finditer(patch):
+    for match in _FILE_NAME_OR_HUNK.finditer(patch):
         if match["file"] is None:
             yield file, match[0].split("\n")
         else:

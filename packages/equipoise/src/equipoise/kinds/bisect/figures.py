@@ -42,8 +42,10 @@ _WHOLE_GAP, _INNER_PAIR, _OWN_PAIR = (
 )
 """Kinds of pairs, as the legend names them."""
 _TRIALS_PER_BLOCK = 2
+_BASE_HEIGHT, _COMMIT_HEIGHT, _MAX_HEIGHT = 140, 6, 420
+"""Height of a chart without commits, additional height for each commit, and limit, in pixels."""
 _LABEL_SHARE = 0.2
-"""Extra length of the axis of trials for the labels of culprits, as a fraction."""
+"""Extra length of the axis of trials, for the labels of culprits: a fraction of the axis."""
 
 
 def bisection_chart(result: BisectResult) -> alt.LayerChart:
@@ -62,28 +64,29 @@ def _search_chart(
     result: BisectResult | BisectBranch, title: str, axis_ends: str
 ) -> alt.LayerChart:
     """Draw a search: grey areas for excluded commits, a line for each block, and the culprits."""
-    commit_count = len(result.candidates)
-    course = _without_empty_searches(result.course)
+    commit_count = len(result.searched_commits)
+    drawn_blocks = _without_unconfirmed_searches(result.course)
+    # Number of trials up to the end of each block, by the number of the block.
     trials_after = {
-        block.block: _TRIALS_PER_BLOCK * count for count, block in enumerate(course, start=1)
+        block.block: _TRIALS_PER_BLOCK * count for count, block in enumerate(drawn_blocks, start=1)
     }
     last_trial = max([_TRIALS_PER_BLOCK, *trials_after.values()])
-    areas = list(_excluded_areas(result.candidates, trials_after, last_trial))
+    areas = list(_excluded_areas(result.searched_commits, trials_after, last_trial))
     # The first block of each search runs both ends of the stretch.
-    search_ends = {block.search: (block.earlier, block.later) for block in reversed(course)}
+    search_ends = {block.search: (block.earlier, block.later) for block in reversed(drawn_blocks)}
     block_rows = [
-        _block_row(result, block, search_ends[block.search], trials_after) for block in course
+        _block_row(result, block, search_ends[block.search], trials_after) for block in drawn_blocks
     ]
     culprit_rows = [
         {
             "number": number,
             "until": last_trial,
-            "name": short_name(candidate.commit),
-            "subject": candidate.subject,
-            "author": candidate.author,
+            "name": short_name(commit.commit),
+            "subject": commit.subject,
+            "author": commit.author,
         }
-        for number, candidate in enumerate(result.candidates, start=1)
-        if candidate.status == "culprit"
+        for number, commit in enumerate(result.searched_commits, start=1)
+        if commit.status == "culprit"
     ]
     x = count_axis("trials", 0, last_trial * (1.0 + _LABEL_SHARE), "trials")
     y = alt.Y(
@@ -135,12 +138,12 @@ def _search_chart(
         ),
         *labels(culprit_rows, "name:N", x="until:Q", y=y, mark={"align": "left", "dx": 9}),
     ]
-    drawn_trials = _TRIALS_PER_BLOCK * len(course)
-    later_trials = _TRIALS_PER_BLOCK * (len(result.course) - len(course))
+    drawn_trials = _TRIALS_PER_BLOCK * len(drawn_blocks)
+    later_trials = _TRIALS_PER_BLOCK * (len(result.course) - len(drawn_blocks))
     exclusion_trials = [
-        trials_after[candidate.excluded_at]
-        for candidate in result.candidates
-        if candidate.excluded_at in trials_after
+        trials_after[commit.excluded_at]
+        for commit in result.searched_commits
+        if commit.excluded_at in trials_after
     ]
     summary = (
         f"{len(exclusion_trials)} of {commit_count} commits are excluded after "
@@ -156,12 +159,12 @@ def _search_chart(
         title=title,
         notes=notes,
         description=f"A search among {commit_count} commits over {drawn_trials} trials: {summary}",
-        height=min(420, 140 + 6 * commit_count),
+        height=min(_MAX_HEIGHT, _BASE_HEIGHT + _COMMIT_HEIGHT * commit_count),
     )
 
 
-def _without_empty_searches(course: Sequence[BisectBlock]) -> Sequence[BisectBlock]:
-    """Return the blocks, except of last searches that confirmed no gap."""
+def _without_unconfirmed_searches(course: Sequence[BisectBlock]) -> Sequence[BisectBlock]:
+    """Return the blocks without the last searches that confirmed no gap."""
     searches = [list(group) for _, group in itertools.groupby(course, lambda block: block.search)]
     while len(searches) > 1 and len({(block.earlier, block.later) for block in searches[-1]}) == 1:
         searches.pop()
@@ -190,18 +193,15 @@ def _block_row(
 
 def _commit_name(result: BisectResult | BisectBranch, index: int) -> str:
     if index == 0:
-        return short_name(result.gap.after)
-    return short_name(result.candidates[index - 1].commit)
+        return short_name(result.gap.earlier_hash)
+    return short_name(result.searched_commits[index - 1].commit)
 
 
 def _excluded_areas(
-    candidates: Sequence[BisectCommit], trials_after: dict[int, int], last_trial: int
+    commits: Sequence[BisectCommit], trials_after: dict[int, int], last_trial: int
 ) -> Iterator[dict[str, Any]]:
-    """Yield an area for each range of successive commits that one block excluded.
-
-    ``trials_after`` has the number of trials up to the end of each block, by the block's number.
-    """
-    numbered_commits = enumerate(candidates, start=1)
+    """Yield an area for each range of successive commits that one block excluded."""
+    numbered_commits = enumerate(commits, start=1)
     for block, group in itertools.groupby(numbered_commits, key=lambda item: item[1].excluded_at):
         members = list(group)
         if block is None or block not in trials_after:

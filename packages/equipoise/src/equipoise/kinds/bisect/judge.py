@@ -1,4 +1,8 @@
-"""Judge a bisection while it runs: add each block, and choose the next pairs of commits."""
+"""Judge a bisection while it runs: add each block, and choose the next pairs of commits.
+
+Each benchmark has its own search. A command may measure several benchmarks, whose searches then
+share the blocks of this command.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +12,11 @@ from msgspec import Struct
 
 from equipoise.campaign.blocks import CostsOfBlock
 from equipoise.campaign.progress import ComparisonStatus
-from equipoise.kinds.bisect.layout import LAYOUT_SPREAD
+from equipoise.kinds.bisect.layout import DEFAULT_LAYOUT_SPREAD
 from equipoise.kinds.bisect.search import Bisection, BranchingBisection
 from equipoise.kinds.bisect.shared_blocks import SharedBlocks, next_pairs
 from equipoise.kinds.bisect.stretch import OwnPairs
-from equipoise.kinds.bisect.terms import bisection_of
+from equipoise.kinds.bisect.terms import bisection_terms
 from equipoise.model.plan import Plan, Stopping
 from equipoise.model.quantities import joined
 from equipoise.model.record import RunRecord
@@ -31,7 +35,7 @@ class BenchmarkSearch(Struct, frozen=True):
 
 
 def read_searches(record: RunRecord) -> tuple[BenchmarkSearch, ...]:
-    """Return the searches of a bisection, one for each benchmark, after all complete blocks."""
+    """Return the search of each benchmark after all complete blocks of a bisection."""
     plan = record.plan
     judge = BisectionJudge(plan, plan.stopping)
     judge.replay(record)
@@ -43,27 +47,30 @@ class BisectionJudge(CommitsJudge):
 
     def __init__(self, plan: Plan, stopping: Stopping, builds: Builds | None = None) -> None:
         super().__init__(plan, stopping, builds)
-        judgement, terms, own_pairs = plan.judgement, bisection_of(plan), OwnPairs()
-        layout_spread = LAYOUT_SPREAD
+        judgement, terms, own_pairs = plan.judgement, bisection_terms(plan), OwnPairs()
+        layout_spread = DEFAULT_LAYOUT_SPREAD
         if terms.layout_spread is not None:
             layout_spread = max(layout_spread, terms.layout_spread.percent / 100.0)
-        self._bad = terms.last
-        """Index of the bad commit; the good commit has index 0."""
+        self._bad_index = terms.bad_index
         self.searches = tuple(
             BenchmarkSearch(
                 benchmark,
                 BranchingBisection(
                     Bisection(
-                        terms.last,
+                        terms.bad_index,
                         alpha=judgement.alpha,
                         min_effect=judgement.min_effect,
                         prior=terms.prior or None,
                         own_pairs=own_pairs,
-                        prose=[commit for commit in terms.prose if 0 < commit <= terms.last],
+                        documentation_commits=[
+                            commit
+                            for commit in terms.documentation_commits
+                            if 0 < commit <= terms.bad_index
+                        ],
                         layout_spread=layout_spread,
                     ),
                     terms.branches,
-                    terms.prose,
+                    terms.documentation_commits,
                 ),
                 [],
             )
@@ -72,16 +79,18 @@ class BisectionJudge(CommitsJudge):
         benchmarks = benchmarks_of(plan)
         self._benchmarks_by_command = tuple(
             tuple(
-                index for index, benchmark in enumerate(benchmarks) if benchmark.process == command
+                index
+                for index, benchmark in enumerate(benchmarks)
+                if benchmark.command_index == command
             )
-            for command in range(1 + max(benchmark.process for benchmark in benchmarks))
+            for command in range(1 + max(benchmark.command_index for benchmark in benchmarks))
         )
         """Indices of the benchmarks that each command measures."""
         self._shared_blocks = tuple(
             SharedBlocks([self.searches[index].bisection for index in indices])
             for indices in self._benchmarks_by_command
         )
-        """For each command, the searches of its benchmarks, which share the blocks."""
+        """For each command, the searches that share its blocks."""
 
     def _add_costs(self, number: int, blocks: Mapping[int, CostsOfBlock]) -> None:
         for index, block in blocks.items():
@@ -103,7 +112,7 @@ class BisectionJudge(CommitsJudge):
                 if is_counted:
                     self.searches[index].blocks.append(number)
 
-    def _withdraw(self, commit: int, benchmark: int) -> None:
+    def _withdraw_from_search(self, commit: int, benchmark: int) -> None:
         self.searches[benchmark].bisection.withdraw(commit)
 
     def _choose_conditions(self, built: Collection[int], build_trials: float) -> tuple[int, ...]:
@@ -115,7 +124,7 @@ class BisectionJudge(CommitsJudge):
         )
 
     def analyse(self) -> tuple[ComparisonStatus, ...]:
-        """Return the status of each benchmark: first the gap, later the number of commits left."""
+        """Return the status of each benchmark: its gap, and the number of commits that are left."""
         return tuple(map(self._comparison_status, self.searches))
 
     def _comparison_status(self, search: BenchmarkSearch) -> ComparisonStatus:
@@ -123,7 +132,7 @@ class BisectionJudge(CommitsJudge):
         state = bisection.state()
         gap = state.gap
         remaining_count = sum(not excluded for excluded in state.excluded)
-        progress = f"{remaining_count} of {self._bad} commits are left"
+        progress = f"{remaining_count} of {self._bad_index} commits are left"
         if state.named_steps:
             culprits = [self._condition_name(benchmark, step.last) for step in state.named_steps]
             progress = f"{joined(culprits)} made a difference"
@@ -133,7 +142,7 @@ class BisectionJudge(CommitsJudge):
         if merge is not None:
             progress += f", and the branch of {self._condition_name(benchmark, merge)} is searched"
         return ComparisonStatus(
-            self._condition_name(benchmark, self._bad),
+            self._condition_name(benchmark, self._bad_index),
             gap.verdict if state.verdict == "no difference" else "undecided",
             gap.ratio,
             gap.ratio_ci,
@@ -144,7 +153,7 @@ class BisectionJudge(CommitsJudge):
 
     def _condition_name(self, benchmark: CommitBenchmark, commit: int) -> str:
         """Return the name of a commit, and of the benchmark if there are several benchmarks."""
-        condition = self.plan.conditions[self.terms.condition_of(benchmark.process, commit)]
+        condition = self.plan.conditions[self.terms.condition_of(benchmark.command_index, commit)]
         if not benchmark.name or BENCHMARK in condition.levels:
             return condition.name
         return f"{benchmark.name}: {condition.name}"

@@ -1,14 +1,14 @@
-"""Test whether a step of a bisection persists, or memory layouts alone may explain it.
+"""Test whether a step of a bisection persists, or memory layouts alone may explain the step.
 
 Each build has its own memory layout, so even commits that change nothing differ. A layout changes
-the cost of one commit. A step changes the costs of all commits from one commit on. The model is:
+the cost of one commit, a step changes the costs of all commits from one commit on. The model is:
 
     x = level(later) - level(earlier) + order_effect · order + noise
     level(c) = Σ of the steps up to c + layout(c),  layout(c) ~ N(0, s²)
 
 x is the log cost of the later commit of a block minus the log cost of the earlier commit. order is
-1 if the earlier commit ran first, else -1. c is any commit. The standard deviation s of layouts is
-unknown: it has a half-t prior. The likelihood of s is restricted, with flat priors of the steps
+1 if the earlier commit ran first, else -1. c is any commit, and level(c) is its log cost. The
+standard deviation s of layouts is unknown and has a half-t prior. The likelihood of s is restricted
 (Harville 1974). All results are averages over the posterior of s (docs/methods/bisect.md).
 
 With a trend added to one step, the model also tests whether this step was constant.
@@ -25,7 +25,7 @@ from msgspec import Struct
 from equipoise.kinds.bisect.terms import StepTrend
 from equipoise.stats.arrays import NORMAL_MAD, FloatArray
 
-LAYOUT_SPREAD = 0.003
+DEFAULT_LAYOUT_SPREAD = 0.003
 """Default scale of the half-t prior of s, in log units."""
 PRIOR_DEGREES_OF_FREEDOM = 3
 """Degrees of freedom of the half-t prior."""
@@ -36,7 +36,7 @@ MAX_RESIDUAL = 2.5
 MIN_SCALE = 1e-6
 """Minimum standard deviation of a block's noise, in log units."""
 MIN_POSITION_CHANCE = 0.8
-"""Minimum probability that a step is at its own commit, not at a neighbour."""
+"""Minimum probability that a step is at its own commit, not at a neighbouring commit."""
 TREND_LEVEL = 0.01
 """Maximum chance that a search with constant steps reports a trend."""
 MIN_TREND_BLOCKS = 10
@@ -63,8 +63,8 @@ class CandidateStep(Struct, frozen=True):
 
     commit: int
     """Index of the commit; the step begins at the latest earlier commit that runs."""
-    level: float
-    """The commit is named if the chance of a too small step is at most this level."""
+    max_chance: float
+    """Maximum chance of a too small step with which the commit may be named."""
 
 
 def difference_of(costs: tuple[float, float]) -> float:
@@ -82,40 +82,41 @@ def persistent_steps(
     candidates: Sequence[CandidateStep],
     *,
     margin: float,
-    layout_spread: float = LAYOUT_SPREAD,
+    layout_spread: float = DEFAULT_LAYOUT_SPREAD,
     withdrawn: Collection[int] = (),
 ) -> tuple[int, ...]:
     """Return the candidates whose steps persist, in ascending order.
 
     Layouts alone cause differences between two commits, with the standard deviation √2·s. A step
-    persists under two conditions. The chance that it is at most √2·s or ``margin`` is at most the
-    candidate's level. The chance of its position is at least `MIN_POSITION_CHANCE`. If a candidate
-    fails, the worst candidate is left out, and the remaining candidates are tested again.
+    persists under two conditions. The chance that the step is at most √2·s or ``margin`` is at most
+    the candidate's ``max_chance``. The chance that the step is at its own commit is at least
+    `MIN_POSITION_CHANCE`. If a candidate fails, the worst candidate is left out, and the remaining
+    candidates are tested again.
 
     ``blocks`` has all blocks of the line of commits; blocks of ``withdrawn`` commits are ignored.
     ``margin`` and ``layout_spread``, the scale of the prior of s, are in log units.
     """
     usable_blocks = _without_unusable(blocks, withdrawn)
-    remaining_levels = {candidate.commit: candidate.level for candidate in candidates}
-    if not usable_blocks or not remaining_levels:
+    max_chances = {candidate.commit: candidate.max_chance for candidate in candidates}
+    if not usable_blocks or not max_chances:
         return ()
     model = _LevelModel(usable_blocks, layout_spread)
-    while remaining_levels:
-        commits = sorted(remaining_levels)
-        chances_over_levels = {
-            commit: chance / remaining_levels[commit]
+    while max_chances:
+        commits = sorted(max_chances)
+        relative_chances = {
+            commit: chance / max_chances[commit]
             for commit, chance in zip(
                 commits, model.small_step_chances(commits, margin), strict=True
             )
         }
-        worst_commit = max(commits, key=chances_over_levels.__getitem__)
-        if chances_over_levels[worst_commit] <= 1.0:
+        worst_commit = max(commits, key=relative_chances.__getitem__)
+        if relative_chances[worst_commit] <= 1.0:
             chances = {commit: model.position_chance(commits, commit) for commit in commits}
             worst_commit = min(commits, key=chances.__getitem__)
             if chances[worst_commit] >= MIN_POSITION_CHANCE:
                 break
-        del remaining_levels[worst_commit]
-    return tuple(sorted(remaining_levels))
+        del max_chances[worst_commit]
+    return tuple(sorted(max_chances))
 
 
 def step_trends(
@@ -123,14 +124,14 @@ def step_trends(
     named_commits: Sequence[int],
     step_commits: Sequence[int],
     *,
-    layout_spread: float = LAYOUT_SPREAD,
+    layout_spread: float = DEFAULT_LAYOUT_SPREAD,
     withdrawn: Collection[int] = (),
 ) -> tuple[StepTrend | None, ...]:
     """Return how each named step grew or faded; ``None`` if no change is certain.
 
     A block measures a step if this step alone is between the two commits of the block.
-    ``step_commits`` has all commits with a step, in ascending order. ``named_commits`` has the
-    named commits among them. The other parameters are those of `persistent_steps`.
+    ``step_commits`` has all commits with a step, in ascending order; ``named_commits`` are some of
+    them. The other parameters are those of `persistent_steps`.
     """
     usable_blocks = _without_unusable(blocks, withdrawn)
     if not usable_blocks or not named_commits:
@@ -176,7 +177,7 @@ class _LevelModel:
         design[rows, np.searchsorted(self.commits, [block.later for block in blocks])] = 1.0
         design[rows, np.searchsorted(self.commits, [block.earlier for block in blocks])] -= 1.0
         eigenvalues, self._vectors = np.linalg.eigh(design.T @ design)
-        # Tiny eigenvalues are 0 with rounding errors.
+        # Tiny eigenvalues are rounding errors of 0.
         eigenvalues = np.where(eigenvalues > 1e-9 * eigenvalues.max(), eigenvalues, 0.0)
         self._inverses = np.divide(
             1.0, eigenvalues, out=np.zeros_like(eigenvalues), where=eigenvalues > 0.0

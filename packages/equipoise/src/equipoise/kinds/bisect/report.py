@@ -1,4 +1,4 @@
-"""Build the report of a bisection: the culprits, the remaining commits, the gap and the cost.
+"""Build the report of a bisection: the culprits, the suspects, the gap and the cost.
 
 The report of several benchmarks (a suite) has a row for each benchmark, and a section for each
 search. In a heading such as ``trials:number``, ``number`` is the kind of the column.
@@ -26,7 +26,7 @@ from equipoise.kinds.bisect.terms import (
 )
 from equipoise.model.inverse_ratios import inverse_interval
 from equipoise.model.quantities import Interval, counted, joined
-from equipoise.model.revisions import short_name
+from equipoise.model.revisions import CHANGED_SUFFIX, short_name
 from equipoise.report.builders.claims import failures_of, strip_of, with_failures
 from equipoise.report.builders.result import (
     CampaignReport,
@@ -74,7 +74,7 @@ _BRIEF_COLUMNS = ("commit", "subject:name", "author", "date", "trials:number", "
 MAX_BENCHMARK_ROWS = 40
 """Maximum number of rows of benchmarks in a terminal."""
 _MAX_STAGES = 6
-"""Maximum number of stages in the sentence about the number of remaining commits."""
+"""Maximum number of stages in the sentence about the number of suspects after a block."""
 _TAB_WIDTH = 4
 """Number of letters between tab stops in a shown diff."""
 _MAX_FUNCTIONS = 6
@@ -132,7 +132,7 @@ class BisectReport(ReportKind):
 
 
 def build_answer(document: BisectDocument) -> Answer:
-    """Build the answer: the culprits, or the remaining commits."""
+    """Build the answer: the culprits, or the suspects."""
     claims = [claim for search in document.results for claim in culprit_claims(document, search)]
     if document.bisect is None:
         suite_answer = Answer(suite_sentence(document.bisects), claims=tuple(claims[:MAX_CLAIMS]))
@@ -161,7 +161,7 @@ def parts_below_answer(document: BisectDocument) -> Iterator[Part]:
     if result.margin is not None:
         yield Section("Commits", tuple(_commit_parts(result, result.alpha)))
     yield from _branch_sections(result)
-    facts = [*_left_over_facts(document, result), ("Cost", _cost_text(result))]
+    facts = [*_remaining_facts(document, result), ("Cost", _cost_text(result))]
     if result.blocks_to_go is not None:
         facts.append(("Expected rest", f"about {2 * result.blocks_to_go} more trials"))
     yield Facts(tuple(facts), forms=SCREEN)
@@ -183,13 +183,13 @@ def _suite_parts(document: BisectDocument) -> Iterator[Part]:
         ),
     )
     trial_count = sum(trial.analysed for trial in document.trials)
-    cost = f"{counted(trial_count, 'trial')} of {counted(first_search.builds, 'commit')}"
+    cost = f"{counted(trial_count, 'trial')} of {counted(first_search.tried_commits, 'commit')}"
     yield Facts((("Cost", f"{cost} in {waiting_time(first_search.seconds)}"),))
     yield from _resume_command(document)
     for search in searches:
         if search.margin is not None:
             parts: list[Part] = [*_commit_parts(search, search.alpha), *_branch_sections(search)]
-            if facts := tuple(_left_over_facts(document, search)):
+            if facts := tuple(_remaining_facts(document, search)):
                 parts.append(Facts(facts))
             parts.append(_all_commits_section(search))
             yield Section(search.benchmark, tuple(parts), folded=True, forms=WRITTEN)
@@ -210,15 +210,15 @@ def _resume_command(document: BisectDocument) -> Iterator[Command]:
 def suite_sentence(searches: Sequence[BisectResult]) -> str:
     """Return the sentence with the culprits, and the benchmarks that each culprit changed."""
     benchmarks_by_culprit: dict[str, list[str]] = {}
-    for candidate in searches[0].candidates:
+    for commit in searches[0].searched_commits:
         for search in searches:
-            if candidate.commit in {culprit.commit for culprit in search.culprits}:
-                commit = short_name(candidate.commit)
-                benchmarks_by_culprit.setdefault(commit, []).append(search.benchmark)
+            if commit.commit in {culprit.commit for culprit in search.culprits}:
+                name = short_name(commit.commit)
+                benchmarks_by_culprit.setdefault(name, []).append(search.benchmark)
     if not benchmarks_by_culprit:
         return f"No commit is named for any of {len(searches)} benchmarks."
     clauses = [
-        f"{commit} changed {joined(names)}" for commit, names in benchmarks_by_culprit.items()
+        f"{name} changed {joined(benchmarks)}" for name, benchmarks in benchmarks_by_culprit.items()
     ]
     named_count = sum(bool(search.culprits) for search in searches)
     return (
@@ -231,11 +231,7 @@ def _benchmark_row(document: BisectDocument, search: BisectResult) -> Mapping[st
     if search.culprits:
         commits = joined([short_name(culprit.commit) for culprit in search.culprits])
     elif search.verdict == "set":
-        names = [
-            short_name(candidate.commit)
-            for candidate in search.candidates
-            if candidate.status == "left"
-        ]
+        names = [short_name(suspect.commit) for suspect in search.suspects]
         commits = names[0] if len(names) == 1 else f"{len(names)} left: {names[0]} to {names[-1]}"
     return {
         "benchmark:name": search.benchmark,
@@ -255,14 +251,14 @@ def _branch_sections(result: BisectResult) -> Iterator[Section]:
 
 
 def _all_commits_section(result: BisectResult) -> Section:
-    candidates = _all_commits(result)
-    table = Table(*columns_and_rows(map(_commit_row, candidates)), label="Every commit")
-    return Section(f"Every commit ({len(candidates)})", (table,), folded=True, forms=PAGE)
+    commits = _all_commits(result)
+    table = Table(*columns_and_rows(map(_commit_row, commits)), label="Every commit")
+    return Section(f"Every commit ({len(commits)})", (table,), folded=True, forms=PAGE)
 
 
 def explained_parts(result: BisectResult) -> Iterator[Part]:
     """Build the diff of the explained culprit, and the campaign that tested the causes."""
-    explained = result.explained
+    explained = result.explained_culprit
     if explained is None:
         return
     commit, parent = short_name(explained.commit), short_name(explained.parent)
@@ -278,7 +274,7 @@ def explained_parts(result: BisectResult) -> Iterator[Part]:
         parts.append(
             Command(f"equipoise show {explained.run}", "The causes were tested by campaign:")
         )
-    if not explained.commit.endswith("+"):
+    if not explained.commit.endswith(CHANGED_SUFFIX):
         line = shell_line(["git", "diff", explained.parent, explained.commit])
         parts.append(Command(line, "The whole diff:"))
     yield Section(f"What {commit} changed against {parent}", tuple(parts))
@@ -305,15 +301,15 @@ def _diff_sentence(explained: ExplainedCulprit) -> str:
 def number_rows(document: BisectDocument, result: BisectResult) -> Iterator[NumberRow]:
     """Yield the row of numbers of each commit after the good commit, then of branches."""
     culprits = {culprit.commit: culprit for culprit in result.every_culprit}
-    for candidate in _all_commits(result):
-        culprit = culprits.get(candidate.commit)
+    for commit in _all_commits(result):
+        culprit = culprits.get(commit.commit)
         yield {
             "run": document.run.id,
             "study": document.run.study,
             "benchmark": result.benchmark,
-            **fields_of(candidate, "commit", "subject", "author", "date", "status"),
-            "not_built": str(candidate.not_built).lower(),
-            **fields_of(candidate, "e_value", "excluded_at", "trials"),
+            **fields_of(commit, "commit", "subject", "author", "date", "status"),
+            "not_built": str(commit.not_built).lower(),
+            **fields_of(commit, "e_value", "excluded_at", "trials"),
             "metric": result.metric,
             **ratio_cells(culprit),
             "step_e_value": None if culprit is None else culprit.e_value,
@@ -333,7 +329,7 @@ def culprit_claims(document: BisectDocument, result: BisectResult) -> tuple[Clai
 
 def _all_commits(result: BisectResult) -> tuple[BisectCommit, ...]:
     """Return the commits from good to bad, then the commits of the searched branches."""
-    return tuple(candidate for line in result.lines for candidate in line.candidates)
+    return tuple(commit for line in result.lines for commit in line.searched_commits)
 
 
 def _culprit_claim(
@@ -393,10 +389,7 @@ def _remarks(culprit: Culprit, result: BisectResult, command_line: str | None) -
 
 
 def _bisect_line_of_branch(merge: Culprit, command_line: str) -> str:
-    """Return the shell line that bisects from a merge's base to its second parent.
-
-    ``command_line`` is the command line of the search that named the merge.
-    """
+    """Return the shell line that bisects a merge's branch, with the options of ``command_line``."""
     merge_name = merge.commit
     good_and_bad = f'--good "$(git merge-base {merge_name}^1 {merge_name}^2)" --bad {merge_name}^2'
     command = "equipoise bisect"
@@ -425,10 +418,10 @@ def gap_text(document: BisectDocument, result: BisectResult, gap: BisectGap) -> 
 
 
 def _commit_parts(result: SearchedLine, alpha: float) -> Iterator[Part]:
-    """Build the table of remaining commits and culprits, the oldest first, with notes."""
+    """Build the table of suspects and culprits, the oldest first, with notes."""
     rows: list[Mapping[str, Cell]] = []
     for is_excluded, group in itertools.groupby(
-        result.candidates, key=lambda candidate: candidate.status == "excluded"
+        result.searched_commits, key=lambda commit: commit.status == "excluded"
     ):
         members = list(group)
         if not is_excluded:
@@ -460,7 +453,7 @@ def _commit_parts(result: SearchedLine, alpha: float) -> Iterator[Part]:
 def _commit_row(commit: BisectCommit) -> Mapping[str, Cell]:
     status: str = commit.status
     if commit.not_built:
-        status = "not built" if status == "left" else f"{status}, not built"
+        status = "not built" if status == "suspect" else f"{status}, not built"
     return {
         "commit": short_name(commit.commit),
         "subject:name": commit.subject,
@@ -489,57 +482,57 @@ def _commit_notes(result: SearchedLine, alpha: float) -> Iterator[str]:
 def _course_sentence(result: SearchedLine) -> str:
     """Return a sentence such as ``Commits left: 64; 23 after block 20; 1 after block 31``."""
     exclusion_blocks = sorted(
-        candidate.excluded_at
-        for candidate in result.candidates
-        if candidate.excluded_at is not None
+        commit.excluded_at for commit in result.searched_commits if commit.excluded_at is not None
     )
     if not exclusion_blocks:
         return ""
-    commit_count = len(result.candidates)
+    commit_count = len(result.searched_commits)
     all_stages = [
         (commit_count - excluded_count, block)
         for excluded_count, block in enumerate(exclusion_blocks, start=1)
         if excluded_count == len(exclusion_blocks) or exclusion_blocks[excluded_count] != block
     ]
     stages = [all_stages[0]]
-    for left_count, block in all_stages[1:]:
+    for suspect_count, block in all_stages[1:]:
         previous_count, _ = stages[-1]
-        if 2 * left_count <= previous_count or (left_count, block) == all_stages[-1]:
-            stages.append((left_count, block))
+        if 2 * suspect_count <= previous_count or (suspect_count, block) == all_stages[-1]:
+            stages.append((suspect_count, block))
     if len(stages) > _MAX_STAGES:
         stages = [*stages[: _MAX_STAGES - 1], stages[-1]]
-    clauses = (f"{left_count} after block {block}" for left_count, block in stages)
+    clauses = (f"{suspect_count} after block {block}" for suspect_count, block in stages)
     return f"Commits left: {'; '.join((str(commit_count), *clauses))}."
 
 
-def _left_over_facts(document: BisectDocument, result: BisectResult) -> Iterator[tuple[str, str]]:
+def _remaining_facts(document: BisectDocument, result: BisectResult) -> Iterator[tuple[str, str]]:
     """Yield the gap of each branch, the gaps around the culprits, and unconfirmed commits."""
     for branch in result.branches:
         title = f"Gap of the branch of {short_name(branch.merge)}"
         yield title, _gap_with_ends(document, result, branch.gap)
-    left_over = [
-        _gap_with_ends(document, result, gap) for line in result.lines for gap in line.left_over
+    remaining_gaps = [
+        _gap_with_ends(document, result, gap)
+        for line in result.lines
+        for gap in line.remaining_gaps
     ]
-    if left_over:
-        yield "Left over", "; ".join(left_over)
+    if remaining_gaps:
+        yield "Left over", "; ".join(remaining_gaps)
     unconfirmed = [commit.summary for line in result.lines for commit in line.unconfirmed]
     if unconfirmed:
         yield "Not named", " ".join(unconfirmed)
 
 
 def _gap_with_ends(document: BisectDocument, result: BisectResult, gap: BisectGap) -> str:
-    commit_range = f"{short_name(gap.after)} to {short_name(gap.until)}"
+    commit_range = f"{short_name(gap.earlier_hash)} to {short_name(gap.later_hash)}"
     return f"{commit_range} {gap_text(document, result, gap)}"
 
 
 def _cost_text(result: BisectResult) -> str:
     """Return the cost of a search: ``72 trials of 9 commits in 34 s; 1 commit does not build``."""
-    failed_count = sum(candidate.not_built for candidate in _all_commits(result))
+    failed_count = sum(commit.not_built for commit in _all_commits(result))
     failure_clause = ""
     if failed_count:
         subject = "1 commit does" if failed_count == 1 else f"{failed_count} commits do"
         failure_clause = f"; {subject} not build or run"
-    cost = f"{result.trials} trials of {counted(result.builds - failed_count, 'commit')}"
+    cost = f"{result.trials} trials of {counted(result.tried_commits - failed_count, 'commit')}"
     return f"{cost} in {waiting_time(result.seconds)}{failure_clause}"
 
 
@@ -550,13 +543,21 @@ def _contradictions(result: BisectResult) -> Iterator[str]:
         if line.verdict == "culprit" and not line.culprits:
             yield "a bisection has the verdict culprit, but names no culprit"
         if any(
-            not 0 <= block.earlier < block.later <= len(line.candidates) for block in line.course
+            not 0 <= block.earlier < block.later <= len(line.searched_commits)
+            for block in line.course
         ):
             yield "a block of a bisection has a commit outside the searched commits"
-        if min(result.trials, result.builds, *(commit.trials for commit in line.candidates)) < 0:
+        if (
+            min(
+                result.trials,
+                result.tried_commits,
+                *(commit.trials for commit in line.searched_commits),
+            )
+            < 0
+        ):
             yield "a bisection has a negative number of trials"
     estimates: list[BisectGap | Culprit | UnconfirmedCommit] = []
     for line in result.lines:
-        estimates += (line.gap, *line.left_over, *line.culprits, *line.unconfirmed)
+        estimates += (line.gap, *line.remaining_gaps, *line.culprits, *line.unconfirmed)
     if not all(map(is_possible_ratio, estimates)):
         yield "a step of a bisection has an impossible ratio or interval"

@@ -1,14 +1,15 @@
 """Search for the commits that made a difference (docs/methods/bisect.md).
 
-A block runs two commits in the order of a fair coin. Earlier blocks alone determine which two
-commits run, so a campaign that is read back has the same state.
+A block runs two commits in the order of a fair coin. Which two commits run depends only on earlier
+blocks, so the recorded blocks of a campaign give the same state again.
 
 The main line has the first parents from the good commit (GOOD) to the bad commit (BAD). The branch
 of a merge is searched as soon as the merge is named. Then the search of the main line continues.
 
-The own pair of a commit is this commit and the latest ancestor that runs. Both differ by the step
-of the commit. A commit is a candidate once the bets show that its own pair differs. A candidate is
-named if memory layouts do not explain its step. The chance of any wrong name is at most alpha.
+The own pair of a commit is this commit and the latest ancestor that runs; the step of the commit is
+the difference between both. A commit is a candidate once the bets show that its own pair differs. A
+candidate is named if memory layouts do not explain its step. The chance of any wrong name is at
+most alpha. Then the remainders are searched: the stretches before and after the candidate.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Literal
 from msgspec import Struct
 
 from equipoise.kinds.bisect.layout import (
-    LAYOUT_SPREAD,
+    DEFAULT_LAYOUT_SPREAD,
     CandidateStep,
     LayoutBlock,
     difference_of,
@@ -34,7 +35,7 @@ from equipoise.kinds.bisect.stretch import (
     Stretch,
     StretchState,
     UnconfirmedStep,
-    level_of_rank,
+    level_of_pair,
 )
 from equipoise.kinds.bisect.terms import StepTrend, UnconfirmedReason
 from equipoise.model.errors import UnusableInput
@@ -44,8 +45,8 @@ from equipoise.shared.spelling import option
 from equipoise.stats.resolution import NO_RESOLUTION, Resolution
 from equipoise.stats.verdict import ComparisonVerdict, check_alpha, margin_of
 
-REMAINDER_BLOCKS = 150
-"""Maximum blocks to search a remainder, unless the first search took more blocks."""
+MAX_REMAINDER_BLOCKS = 150
+"""Maximum blocks to search a remainder, or as many as the first search took."""
 
 BisectionVerdict = Literal["confirming", "no difference", "searching", "culprit", "several"]
 """``confirming``: it is not known yet whether GOOD and BAD differ. ``no difference``: they are
@@ -62,9 +63,9 @@ class BisectionState(Struct, frozen=True):
     log_e_values: tuple[float, ...]
     """For each commit after GOOD, the log e-value against "the commit made the whole gap"."""
     excluded_at: tuple[int | None, ...]
-    """Number of the block at which the first search excluded each commit."""
+    """Block after which the first search excluded each commit; ``None`` for other commits."""
     chances: tuple[float, ...]
-    """Estimated probability of each commit, for the choice of the pairs in the first search."""
+    """Estimated probability that each commit is the culprit, for the choice of pairs only."""
     named_steps: tuple[MeasuredStep, ...]
     """Steps of the named commits, in the order in which they were named."""
     unconfirmed_steps: tuple[UnconfirmedStep, ...]
@@ -86,11 +87,10 @@ class Bisection:
     """The search for the commits that made a difference, after the blocks added so far.
 
     First the gap between GOOD and BAD is confirmed. If a single commit is left and makes a
-    difference, this commit is the culprit. Then the remainders are searched: the stretches before
-    and after the culprit. If no commit is left, the remainders are the two halves of the gap.
+    difference, this commit is the culprit. Then its remainders are searched. If no commit is left,
+    the remainders are the two parts of the gap before and after a commit in between.
 
-    Raise `UnusableInput` if there is no commit after GOOD, or an argument is out of range. Raise it
-    also if the prior is not one finite, non-negative number for each commit.
+    Raise `UnusableInput` if there is no commit after GOOD, or an argument is out of range.
 
     Parameters
     ----------
@@ -99,19 +99,19 @@ class Bisection:
     alpha
         Between 0 and 1.
     min_effect
-        Percent; a smaller gap counts as equal. For a remainder, the larger of this effect and the
-        margin of the first search counts.
+        Percent; two commits count as equal if their gap is smaller. For a remainder, the larger of
+        this effect and the margin of the first search counts.
     prior
-        Weights of commits 1 to ``count``; equal by default. They choose pairs and set stakes. No
-        weight is below a tenth of an equal weight.
+        Weights of commits 1 to ``count``, finite and not negative; equal by default. They affect
+        the choice of pairs and the stakes. A weight below a tenth of an equal weight is raised.
     resolution
         As for ``PairedBlocks``.
     own_pairs
-        Counter of the own pairs that ran. All benchmarks and branches share it.
+        Counter of the own pairs that ran, which all benchmarks and branches share.
     remainder_blocks
-        Maximum blocks to search each remainder; by default `REMAINDER_BLOCKS` or as many as the
+        Maximum blocks to search each remainder; by default `MAX_REMAINDER_BLOCKS` or as many as the
         first search took.
-    prose
+    documentation_commits
         Commits that change only documentation. They are never named.
     layout_spread
         Expected standard deviation of a layout's effect, in log units; above 0.
@@ -127,8 +127,8 @@ class Bisection:
         resolution: Resolution = NO_RESOLUTION,
         own_pairs: OwnPairs | None = None,
         remainder_blocks: int | None = None,
-        prose: Collection[int] = (),
-        layout_spread: float = LAYOUT_SPREAD,
+        documentation_commits: Collection[int] = (),
+        layout_spread: float = DEFAULT_LAYOUT_SPREAD,
     ) -> None:
         check_alpha(alpha)
         if count < 1:
@@ -143,9 +143,12 @@ class Bisection:
         self._resolution = resolution
         self._own_pairs = OwnPairs() if own_pairs is None else own_pairs
         self._remainder_blocks = remainder_blocks
-        self._prose, self._layout_spread = frozenset(prose), layout_spread
-        self._ranks_on_line: dict[IndexPair, int] = {}
-        """Number of each own pair, from 1, in the order in which the pairs of this line ran."""
+        self._documentation_commits, self._layout_spread = (
+            frozenset(documentation_commits),
+            layout_spread,
+        )
+        self._pair_numbers_on_line: dict[IndexPair, int] = {}
+        """Number k of each own pair of this line, from 1, in the order of their first blocks."""
         self._layout_blocks: list[LayoutBlock] = []
         self._persistence_cache: tuple[object, frozenset[int]] = (None, frozenset())
         """Key of the cache, and the candidates whose steps persist."""
@@ -201,13 +204,14 @@ class Bisection:
             )
         if not all(cost >= 0 for cost in costs):
             raise UnusableInput(
-                f"a block has the costs {costs[0]} and {costs[1]}, but a cost must be 0 or more",
+                f"block {self._block_count + 1} has the costs {costs[0]} (commit {pair[0]}) and "
+                f"{costs[1]} (commit {pair[1]}), but a cost must be 0 or more",
                 hint="choose a metric that every trial reports as a number from 0 up",
             )
         count_before = self._own_pairs.count
         stretch.add(pair, costs, order, self._block_count + 1, self._own_pairs)
         if self._own_pairs.count > count_before:
-            self._ranks_on_line[pair] = len(self._ranks_on_line) + 1
+            self._pair_numbers_on_line[pair] = len(self._pair_numbers_on_line) + 1
         self._layout_blocks.append(LayoutBlock(*pair, difference_of(costs), order))
         self._block_count += 1
         self._begin_next_stretches()
@@ -215,14 +219,14 @@ class Bisection:
     def withdraw(self, commit: int) -> None:
         """Withdraw a commit that does not build or run.
 
-        The commit and the next commit that runs then form a group. A second call does nothing.
+        The commit and the next commit that runs are then one suspect. A second call does nothing.
 
         Raise `UnusableInput` if the commit is GOOD or BAD.
         """
         if commit in (0, self.count):
             end_name = "good" if commit == 0 else "bad"
             raise UnusableInput(
-                f"the {end_name} commit does not build or run",
+                f"the {end_name} commit, with the index {commit}, does not build or run",
                 hint=f"name another commit with {option(end_name)}",
             )
         if commit in self._withdrawn:
@@ -233,11 +237,10 @@ class Bisection:
             stretch.withdraw(commit)
             self._begin_next_stretches()
 
-    def branch_search(self, count: int, prose: Collection[int] = ()) -> Bisection:
+    def branch_search(self, count: int, documentation_commits: Collection[int] = ()) -> Bisection:
         """Return a new search of the branch of a merge that this search named.
 
         ``count`` is the number of commits of the branch after the commit where the branch began.
-        ``prose`` has the commits that change only documentation.
         """
         return Bisection(
             count,
@@ -246,7 +249,7 @@ class Bisection:
             resolution=self._resolution,
             own_pairs=self._own_pairs,
             remainder_blocks=self._remainder_blocks,
-            prose=prose,
+            documentation_commits=documentation_commits,
             layout_spread=self._layout_spread,
         )
 
@@ -261,14 +264,14 @@ class Bisection:
 
     def is_named(self, pair: IndexPair) -> bool:
         """Return whether the candidate with this own pair is named, given all blocks so far."""
-        return any(stretch.candidate_pair == pair for stretch in self._stretches_with_name())
+        return any(stretch.candidate_pair == pair for stretch in self._named_stretches())
 
     @property
     def verdict(self) -> BisectionVerdict:
         """Verdict so far; it equals the verdict of ``state``, which is slower to compute."""
         verdict = self._stretches[0].verdict
         if verdict == "culprit":
-            named_stretches = self._stretches_with_name()
+            named_stretches = self._named_stretches()
             if len(named_stretches) > 1:
                 return "several"
             if named_stretches != [self._stretches[0]]:
@@ -280,11 +283,11 @@ class Bisection:
     def named_steps(self) -> tuple[MeasuredStep, ...]:
         """Steps of the commits named so far, in the order of the search.
 
-        Such a step is larger than the smallest effect, and memory layouts do not explain it
-        (``layout.py``).
+        The step of a named commit is larger than the smallest effect, and memory layouts do not
+        explain the step (``layout.py``).
         """
         gap = self._stretches[0].gap
-        steps = (stretch.candidate_step(gap) for stretch in self._stretches_with_name())
+        steps = (stretch.candidate_step(gap) for stretch in self._named_stretches())
         return tuple(step for step in steps if step is not None)
 
     @property
@@ -292,7 +295,7 @@ class Bisection:
         """For each of ``named_steps``, how the step changed; ``None`` if no change is certain."""
         return step_trends(
             self._layout_blocks,
-            _candidate_commits(self._stretches_with_name()),
+            _candidate_commits(self._named_stretches()),
             sorted(_candidate_commits(self._stretches)),
             layout_spread=self._layout_spread,
             withdrawn=self._withdrawn,
@@ -301,14 +304,14 @@ class Bisection:
     @property
     def unconfirmed_steps(self) -> tuple[UnconfirmedStep, ...]:
         """Steps of the candidates that are not named."""
-        named_stretches, gap = self._stretches_with_name(), self._stretches[0].gap
+        named_stretches, gap = self._named_stretches(), self._stretches[0].gap
         return tuple(
             UnconfirmedStep(step, self._unconfirmed_reason(stretch))
             for stretch in self._stretches
             if stretch not in named_stretches and (step := stretch.candidate_step(gap)) is not None
         )
 
-    def _stretches_with_name(self) -> list[Stretch]:
+    def _named_stretches(self) -> list[Stretch]:
         """Return the stretches whose candidate is named, given all blocks so far."""
         stretches = [stretch for stretch in self._stretches if stretch.candidate_pair is not None]
         if not stretches:
@@ -319,7 +322,7 @@ class Bisection:
             steps = [
                 CandidateStep(
                     stretch.candidate_pair[1],
-                    level_of_rank(self._alpha, self._ranks_on_line[stretch.candidate_pair]),
+                    level_of_pair(self._alpha, self._pair_numbers_on_line[stretch.candidate_pair]),
                 )
                 for stretch in stretches
                 if stretch.candidate_pair is not None
@@ -345,11 +348,11 @@ class Bisection:
     def _unconfirmed_reason(self, stretch: Stretch) -> UnconfirmedReason:
         assert stretch.candidate_pair is not None, "only a candidate is not confirmed"
         if self._changes_only_documentation(stretch.candidate_pair):
-            return "prose"
+            return "documentation"
         return "layouts" if stretch.is_beyond_margin else "min_effect"
 
     def _changes_only_documentation(self, pair: IndexPair) -> bool:
-        return self._prose.issuperset(range(pair[0] + 1, pair[1] + 1))
+        return self._documentation_commits.issuperset(range(pair[0] + 1, pair[1] + 1))
 
     def state(self) -> BisectionState:
         """Return the state of the bisection."""
@@ -400,7 +403,7 @@ class Bisection:
         else:
             margin = self._margin_of_remainders()
             if max_blocks is None:
-                max_blocks = max(REMAINDER_BLOCKS, self._stretches[0].blocks)
+                max_blocks = max(MAX_REMAINDER_BLOCKS, self._stretches[0].blocks)
         return Stretch(
             first,
             last,
@@ -438,9 +441,9 @@ class LineState(Struct, frozen=True):
     merge: int | None
     """Index of the merge whose branch this line is; ``None`` for the main line."""
     commits: tuple[int, ...]
-    """Indices of the commits in the whole bisection; ``state`` and ``course`` instead have indices
-    along the line."""
-    missing: tuple[int, ...]
+    """Indices of the commits in the whole bisection. The other fields have indices along the line,
+    except ``merge`` and ``failed_ends``."""
+    failed_ends: tuple[int, ...]
     """Ends of the branch that do not run; the branch then cannot be searched."""
     state: BisectionState
     trends: tuple[StepTrend | None, ...]
@@ -453,14 +456,18 @@ class BranchingBisection:
     """The search of the main line, and of the branch of each merge that is named.
 
     ``line`` is the search of the main line, before its first block. ``branches`` has the branch of
-    each merge that can be named. ``prose`` has the commits of branches that change only
-    documentation.
+    each merge that can be named. ``documentation_commits`` has the commits of branches that change
+    only documentation.
     """
 
     def __init__(
-        self, line: Bisection, branches: Sequence[MergedBranch] = (), prose: Collection[int] = ()
+        self,
+        line: Bisection,
+        branches: Sequence[MergedBranch] = (),
+        documentation_commits: Collection[int] = (),
     ) -> None:
-        self._branches, self._prose = tuple(branches), frozenset(prose)
+        self._branches = tuple(branches)
+        self._documentation_commits = frozenset(documentation_commits)
         self._withdrawn: set[int] = set()
         self._block_count = 0
         self._lines = [_LineSearch(None, tuple(range(line.count + 1)), line)]
@@ -471,10 +478,7 @@ class BranchingBisection:
             self._lines[0].search.set_resolution(resolution)
 
     def next_pair(self, built: Collection[int], build_trials: float) -> IndexPair | None:
-        """Return the pair that runs next; ``None`` if all searches have ended.
-
-        Parameters are those of `Bisection.next_pair`.
-        """
+        """Return the pair that runs next, as `Bisection.next_pair`; ``None`` if all have ended."""
         line = self._open_line()
         if line is None:
             return None
@@ -482,10 +486,7 @@ class BranchingBisection:
         return line.pair_in_bisection(line.search.next_pair(built_on_line, build_trials))
 
     def add(self, pair: IndexPair, costs: tuple[float, float], order: int) -> None:
-        """Add one complete block of the pair that ``next_pair`` returned.
-
-        Parameters and errors are those of `Bisection.add`. The pair has the earlier commit first.
-        """
+        """Add one complete block; parameters and errors are those of `Bisection.add`."""
         line = self._open_line()
         if line is None:
             raise ValueError("the bisection has ended: no block can be added")
@@ -498,10 +499,7 @@ class BranchingBisection:
         self._begin_branch_searches(line)
 
     def withdraw(self, commit: int) -> None:
-        """Withdraw a commit that does not build or run.
-
-        Raise `UnusableInput` if the commit is GOOD or BAD.
-        """
+        """Withdraw a commit that does not build or run, as `Bisection.withdraw`."""
         self._withdrawn.add(commit)
         for line in list(self._lines):
             line.withdraw(commit)
@@ -576,12 +574,14 @@ class BranchingBisection:
                     and (merge, branch.commits) not in searched_branches
                     and line.search.is_named(pair)
                 ):
-                    prose = [
+                    documentation_indices = [
                         index
                         for index, commit in enumerate(branch.commits)
-                        if index and commit in self._prose
+                        if index and commit in self._documentation_commits
                     ]
-                    search = line.search.branch_search(len(branch.commits) - 1, prose)
+                    search = line.search.branch_search(
+                        len(branch.commits) - 1, documentation_indices
+                    )
                     self._lines.append(_LineSearch(merge, branch.commits, search))
                     for commit in sorted(self._withdrawn):
                         self._lines[-1].withdraw(commit)
@@ -624,7 +624,7 @@ class _LineSearch:
         return LineState(
             merge=self.merge,
             commits=self.commits,
-            missing=tuple(sorted(self._missing)),
+            failed_ends=tuple(sorted(self._missing)),
             state=self.search.state(),
             trends=self.search.trends,
             course=tuple(self.course),

@@ -1,6 +1,7 @@
 """Let the bisections of several benchmarks share blocks.
 
-As in a single bisection, the choice of the next pair of commits depends only on earlier blocks.
+A fixed pair is the only pair of commits that a bisection can use now. As in a single bisection, the
+next pair depends only on earlier blocks.
 """
 
 from __future__ import annotations
@@ -24,18 +25,17 @@ class SharedBlocks:
         self._block_count = 0
 
     def next_pair(self, built: Collection[int], build_trials: float) -> IndexPair | None:
-        """Return the pair that runs next; ``None`` if all bisections have ended.
-
-        Parameters are those of `Bisection.next_pair`.
-        """
+        """Return the pair that runs next, as `Bisection.next_pair`; ``None`` if all have ended."""
         chooser = self._chooser()
         return None if chooser is None else chooser.next_pair(built, build_trials)
 
-    def add(self, costs: Sequence[Mapping[int, float] | None], first: int) -> tuple[bool, ...]:
+    def add(
+        self, costs: Sequence[Mapping[int, float] | None], first_commit: int
+    ) -> tuple[bool, ...]:
         """Add one block; return for each bisection whether the block counts.
 
-        ``costs`` has the costs of both commits for each bisection, or ``None`` without both costs.
-        ``first`` is the commit that ran first.
+        ``costs`` has the costs of both commits for each bisection, or ``None`` if one is missing.
+        ``first_commit`` is the commit that ran first.
         """
         chooser = self._chooser()
         counted_flags: list[bool] = []
@@ -46,7 +46,7 @@ class SharedBlocks:
                 counted_flags.append(False)
                 continue
             earlier, later = bisection.ordered_pair(costs_by_commit.keys())
-            order = BASELINE_FIRST if earlier == first else CANDIDATE_FIRST
+            order = BASELINE_FIRST if earlier == first_commit else CANDIDATE_FIRST
             pair_costs = (costs_by_commit[earlier], costs_by_commit[later])
             bisection.add((earlier, later), pair_costs, order)
             counted_flags.append(True)
@@ -56,7 +56,7 @@ class SharedBlocks:
     def _chooser(self) -> BranchingBisection | None:
         """Return the bisection whose turn it is; ``None`` if all have ended."""
         choosers: dict[IndexPair | int, BranchingBisection] = {}
-        """Bisection that chooses in each turn. The key is the fixed pair, or else the index."""
+        """Bisection that chooses in each turn, by its fixed pair, or else by its index."""
         for index, bisection in enumerate(self.bisections):
             if bisection.is_open:
                 choosers.setdefault(bisection.fixed_pair or index, bisection)

@@ -1,8 +1,12 @@
 """Search one stretch of a bisection: confirm the gap between two commits, then find the culprit.
 
 The own pair of a commit is this commit and the latest ancestor that runs. The step of the commit is
-the difference between these two commits. The bets (crates/verdict/src/bisection) choose the
-candidate: the commit that may be the culprit. Then more blocks of its own pair measure the step.
+the difference between these two commits. The order of a block is 1 if the earlier commit ran first,
+else -1. The search has three parts:
+
+1. Blocks of both ends confirm the gap.
+2. Bets (crates/verdict/src/bisection) choose pairs, until they find a candidate for the culprit.
+3. More blocks of the own pair of the candidate measure its step.
 """
 
 from __future__ import annotations
@@ -38,17 +42,15 @@ COST_OF_CHEAP_BUILD = 0.2
 COST_OF_BUILD = 0.5
 """Costs of a build, in trials, for the choice of the next pair."""
 
+# Both factors multiply the number of blocks of the own pair when the candidate was found.
 MAX_NARROWING_FACTOR = 2
-"""Maximum blocks to narrow the interval of a step, as a multiple of the blocks that found it."""
+"""Factor for the maximum number of blocks that narrow the interval of a step."""
 MAX_EXCEEDING_FACTOR = 4
-"""Maximum blocks to compare a step with ``min_effect``, as a multiple of the same number."""
+"""Factor for the maximum number of blocks that compare a step with ``min_effect``."""
 
 
 class OwnPairs:
-    """Counter of the own pairs that have run: the k of docs/methods/bisect.md.
-
-    The bisections of all benchmarks and branches share one counter.
-    """
+    """Counter of the own pairs that have run; the bisections of a campaign share one counter."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -58,21 +60,22 @@ class MeasuredStep(Struct, frozen=True):
     """The step of a candidate, from commit ``first - 1`` to commit ``last``."""
 
     first: int
+    """First commit that may have made the step."""
     last: int
-    """Equal to ``first``, or later if the commits from ``first`` to ``last - 1`` do not run."""
-    rank: int
-    """Number k of the own pair: the first own pair that ran has k = 1."""
+    """Commit that runs; the commits from ``first`` to ``last - 1`` do not run."""
+    pair_number: int
+    """Number k of the own pair: the first own pair that ran has k = 1 (docs/methods/bisect.md)."""
     e_value: float
     """Evidence that the step is larger than ``margin``, in the direction of the gap; at least
     k(k + 1)/alpha."""
     margin: float
-    """Smallest size of a step, in log units, for which the bets look."""
+    """Smallest step, in log units, that the bets can find."""
     blocks: int
     """Number of blocks of the own pair."""
     ratio: float | None
     """Cost of commit ``last`` over the cost of commit ``first - 1``; ``None`` if not finite."""
     ratio_ci: Interval
-    level: float
+    significance_level: float
     """1 minus the coverage of ``ratio_ci``: alpha/(k(k + 1))."""
     share_of_gap: float | None
     """Logarithm of ``ratio`` over the logarithm of the whole gap; ``None`` if unknown."""
@@ -91,8 +94,9 @@ class StretchState(Struct, frozen=True):
     """The state of the search of one stretch."""
 
     first: int
-    """Commit before the stretch; the culprit comes after this commit."""
+    """Earlier end of the stretch; the culprit is a later commit."""
     last: int
+    """Later end of the stretch; the culprit may be this commit."""
     verdict: StretchVerdict
     gap: ComparisonVerdict
     """Cost of the last commit over the cost of the first commit."""
@@ -131,8 +135,8 @@ class Stretch:
         """Commit at which a stretch without a single culprit is split."""
         self.candidate_pair: IndexPair | None = None
         """Own pair of the candidate; ``None`` until the bets find a candidate."""
-        self.ranks: dict[IndexPair, int] = {}
-        """Number k of each own pair that has run, from 1."""
+        self.pair_numbers: dict[IndexPair, int] = {}
+        """Number k of each own pair that has run."""
         self._alpha, self._margin, self._max_blocks = alpha, margin, max_blocks
         self._prior, self._withdrawn = prior, set(withdrawn)
         self.resolution, self._past_costs = resolution, PastValues(resolution)
@@ -181,7 +185,7 @@ class Stretch:
     def can_use(self, pair: IndexPair) -> bool:
         """Return whether this stretch can use a block of a pair that another search chose.
 
-        It refuses an own pair that has not run yet, because with each new own pair, later
+        A stretch does not use an own pair that has not run yet: after each new own pair, later
         candidates need more evidence.
         """
         if self.fixed_pair is not None:
@@ -190,7 +194,7 @@ class Stretch:
         is_inside = self.first <= earlier and later <= self.last
         is_own_pair = self._withdrawn.issuperset(range(earlier + 1, later))
         is_whole_gap = pair == (self.first, self.last)
-        return is_inside and not is_whole_gap and (pair in self.ranks or not is_own_pair)
+        return is_inside and not is_whole_gap and (pair in self.pair_numbers or not is_own_pair)
 
     def add(
         self,
@@ -200,10 +204,7 @@ class Stretch:
         block_number: int,
         own_pairs: OwnPairs,
     ) -> None:
-        """Add a block; ``order`` is 1 if the earlier commit ran first, else -1.
-
-        ``block_number`` counts the blocks of the whole bisection, from 1.
-        """
+        """Add a block; ``block_number`` counts the blocks of the whole bisection, from 1."""
         fixed_pair = self.fixed_pair
         if not self.first <= pair[0] < pair[1] <= self.last or fixed_pair not in (None, pair):
             expected_pair = fixed_pair or f"two commits from {self.first} to {self.last}"
@@ -217,13 +218,13 @@ class Stretch:
         else:
             self._add_to_bets(self.bets, pair, costs, order, block_number, own_pairs)
         is_used_up = self._max_blocks is not None and self.blocks >= self._max_blocks
-        if self._has_no_verdict and is_used_up:
+        if self._is_in_progress and is_used_up:
             self.verdict = "undecided"
 
     def withdraw(self, commit: int) -> None:
         """Withdraw a commit that does not run; if it is an end, the stretch stays undecided."""
         self._withdrawn.add(commit)
-        if not self._has_no_verdict:
+        if not self._is_in_progress:
             self._can_measure_step = self._can_measure_step and commit not in (
                 self.candidate_pair or ()
             )
@@ -232,7 +233,7 @@ class Stretch:
         elif self.bets is not None and self.first < commit < self.last:
             self.bets.withdraw(commit - self.first)
             for pair in [pair for pair in self._own_blocks if commit in pair]:
-                del self._own_blocks[pair], self.ranks[pair]
+                del self._own_blocks[pair], self.pair_numbers[pair]
             self._conclude(self.bets)
 
     def judge_gap(self) -> ComparisonVerdict:
@@ -256,7 +257,7 @@ class Stretch:
             return None
         blocks, level = self._own_blocks[self.candidate_pair], self._level_of(self.candidate_pair)
         step = judge_alone(blocks, 0.0, level)
-        # Both intervals together have the level of the fraction.
+        # The fraction has an interval from two intervals, each at half of its level.
         step_at_half = judge_alone(blocks, 0.0, 0.5 * level)
         gap_at_half = judge_alone(gap, 0.0, 0.5 * self._alpha)
         share, share_ci = share_of_gap(
@@ -269,14 +270,14 @@ class Stretch:
         return MeasuredStep(
             first=previous_commit + 1,
             last=candidate,
-            rank=self.ranks[self.candidate_pair],
-            # The e-value uses no more blocks once the candidate is found.
+            pair_number=self.pair_numbers[self.candidate_pair],
+            # The e-value has only the blocks until the candidate was found.
             e_value=e_value_of(self.bets.own_ln_e_value(candidate - self.first)),
             margin=self.bets.margin(),
             blocks=step.blocks,
             ratio=step.ratio,
             ratio_ci=step.ratio_ci,
-            level=level,
+            significance_level=level,
             share_of_gap=share,
             share_ci=share_ci,
         )
@@ -287,25 +288,24 @@ class Stretch:
         if self.candidate_pair is None or self.bets is None:
             return False
         if self._margin <= self.bets.margin():
-            # The bets chose the candidate for a step beyond their own margin, which is not smaller.
+            # The bets found a step beyond their own margin, which is at least as large.
             return True
         evidence = self._own_blocks[self.candidate_pair].engine.ln_e_value_beyond(self._margin)
         return evidence >= -math.log(self._level_of(self.candidate_pair))
 
     def _level_of(self, pair: IndexPair) -> float:
         """Return alpha/(k(k + 1)) for an own pair that has run."""
-        return level_of_rank(self._alpha, self.ranks[pair])
+        return level_of_pair(self._alpha, self.pair_numbers[pair])
 
     @property
-    def _has_no_verdict(self) -> bool:
+    def _is_in_progress(self) -> bool:
         return self.verdict in ("confirming", "searching")
 
     def _is_step_known(self, pair: IndexPair) -> bool:
         """Return whether the candidate's step needs no more blocks.
 
-        The interval of the step should have two finite ends and be narrow. It should also show
-        whether the step exceeds the margin. `MAX_NARROWING_FACTOR` and `MAX_EXCEEDING_FACTOR` limit
-        the blocks for this.
+        The interval of the step should be finite and narrow, and show whether the step exceeds the
+        margin. `MAX_NARROWING_FACTOR` and `MAX_EXCEEDING_FACTOR` limit the blocks for this.
         """
         block_count, min_blocks = len(self._own_blocks[pair]), self._min_step_blocks
         max_blocks = max(min_blocks, MAX_EXCEEDING_FACTOR * self._discovery_blocks)
@@ -327,10 +327,11 @@ class Stretch:
         return PairedBlocks(resolution=self.resolution)
 
     def _blocks_to_go(self) -> int | None:
-        if self.bets is None or not self._has_no_verdict:
+        if self.bets is None or not self._is_in_progress:
             return None
         # The formula is a rule of thumb.
-        relative_noise = self.bets.scale() / self.bets.step()
+        noise_scale, step = self.bets.scale(), self.bets.step()
+        relative_noise = noise_scale / step
         # A block's difference has twice the variance of a trial, and a block has two trials.
         noisy_trials = (
             0.5 * (150 + 30 * math.log2(self.last - self.first)) * relative_noise * relative_noise
@@ -353,18 +354,20 @@ class Stretch:
 
     def _can_have_verdict(self) -> bool:
         """Return whether the gap may have a verdict: a quick test before `judge_gap`."""
-        # This function returns ``None`` while the interval at a level contains a log ratio.
-        blocks_to_exclude = self.gap.engine.blocks_to_exclude
+
+        def is_excluded(log_ratio: float, level: float) -> bool:
+            return self.gap.engine.blocks_to_exclude(log_ratio, level) is not None
+
         if len(self.gap) < self._min_gap_blocks:
             return False
-        if blocks_to_exclude(0.0, self._alpha) is not None:
+        if is_excluded(0.0, self._alpha):
             return True
         level, margin = equivalence_level(self._alpha), self._margin
         return (
             margin > 0
             and len(self.gap) >= EQUIVALENCE_BLOCKS
-            and blocks_to_exclude(-margin, level) is not None
-            and blocks_to_exclude(margin, level) is not None
+            and is_excluded(-margin, level)
+            and is_excluded(margin, level)
         )
 
     def _new_bets(self, direction: float) -> BisectionSearch:
@@ -391,9 +394,9 @@ class Stretch:
     ) -> None:
         difference, tolerance = self._add_past_costs(costs)
         local_pair = (pair[0] - self.first, pair[1] - self.first)
-        rank = own_pairs.count + 1
-        if bets.add(local_pair, difference, float(order), tolerance, block_number, rank):
-            own_pairs.count = self.ranks[pair] = rank
+        pair_number = own_pairs.count + 1
+        if bets.add(local_pair, difference, float(order), tolerance, block_number, pair_number):
+            own_pairs.count = self.pair_numbers[pair] = pair_number
             self._own_blocks[pair] = self._empty_blocks()
         if pair in self._own_blocks:
             self._own_blocks[pair].append(*costs, order)
@@ -404,13 +407,12 @@ class Stretch:
     def _add_past_costs(self, costs: tuple[float, float]) -> tuple[float, float]:
         """Add the costs of a block; return their log difference, and the tolerance of a tie.
 
-        The tolerance comes from the earlier blocks.
+        A smaller difference is a tie. The tolerance depends only on the earlier blocks.
         """
         past_costs = self._past_costs
-        tolerance = (
-            0.0 if past_costs.has_no_quantum or past_costs.is_empty else past_costs.tolerance()
-        )
-        # The quantum is a step of the values, and costs may be the inverse of values.
+        has_tolerance = not past_costs.has_no_quantum and not past_costs.is_empty
+        tolerance = past_costs.tolerance() if has_tolerance else 0.0
+        # The quantum is the resolution of values; it does not hold if costs are inverse values.
         quantum = 0.0 if past_costs.has_inverse_costs else past_costs.quantum
         earlier, later = costs
         if 0.0 < earlier < math.inf and 0.0 < later < math.inf:
@@ -435,18 +437,18 @@ class Stretch:
         self.split = None if split_commit is None else self.first + split_commit
 
 
-def level_of_rank(alpha: float, rank: int) -> float:
-    """Return alpha/(k(k + 1)) for k = ``rank``; these levels add up to alpha over all k."""
-    return alpha / (rank * (rank + 1))
+def level_of_pair(alpha: float, pair_number: int) -> float:
+    """Return alpha/(k(k + 1)) for own pair number k; these levels add up to alpha over all k."""
+    return alpha / (pair_number * (pair_number + 1))
 
 
 def share_of_gap(
     step: float | None, step_ci: tuple[float, float], gap: float | None, gap_ci: tuple[float, float]
 ) -> tuple[float | None, Interval]:
-    """Return the quotient step/gap, and an interval; all arguments are in log units.
+    """Return the quotient step/gap, and its interval; all arguments are in log units.
 
-    The interval contains step/gap for every step in ``step_ci`` and every gap in ``gap_ci`` with
-    the sign of ``gap``. An unbounded end is ``None``.
+    The interval has the quotients of all steps in ``step_ci`` and all gaps in ``gap_ci`` with the
+    sign of ``gap``. An unbounded end is ``None``.
     """
     if gap is None or gap == 0 or step is None or not math.isfinite(step / gap):
         return None, (None, None)

@@ -1,8 +1,8 @@
 """Additions of a bisection to the plan of a campaign (its terms) and to the result document.
 
-The gap is the difference between the two ends of a line of commits. A step is the difference
-between a commit and its parent, or the latest ancestor that builds. A commit with a certain step is
-named as a culprit.
+A line of commits goes from good to bad, or is the branch of a merge. The gap is the difference
+between its two ends. The step of a commit is the difference from its parent, or from the latest
+ancestor that builds. The search names a commit as a culprit if it is certain of the step.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class LayoutSpread(Struct, frozen=True):
     percent: float
     """Standard deviation of the cost, in percent."""
     run: str
-    """Id of the campaign over layouts that measured the spread."""
+    """Id of the campaign that measured the spread."""
 
 
 class BisectPlan(CommitsPlan, frozen=True, kw_only=True, tag_field=TAG, tag="bisect"):
@@ -41,10 +41,10 @@ class BisectPlan(CommitsPlan, frozen=True, kw_only=True, tag_field=TAG, tag="bis
     good: Revision
     bad: Revision
     likely: tuple[str, ...] = ()
-    """Paths that the user suspects."""
+    """Paths of ``--likely``: the user suspects commits that change them."""
     prior: tuple[float, ...] = ()
-    """Initial weight of each commit after the good commit; empty for equal weights. Weights choose
-    which commits run, but never name a culprit."""
+    """Initial weight of each commit after the good commit; empty for equal weights. Weights decide
+    which commits run, but not which commit is named."""
     branch_commits: tuple[Commit, ...] = ()
     """Commits of branches; their conditions follow the conditions of ``commits``."""
     branches: tuple[MergedBranch, ...] = ()
@@ -53,30 +53,30 @@ class BisectPlan(CommitsPlan, frozen=True, kw_only=True, tag_field=TAG, tag="bis
     """How a culprit is explained: ``observe`` collects evidence; ``test`` also tests the causes."""
     layout_spread: LayoutSpread | None = None
     """Spread over memory layouts that an earlier campaign of this repository measured."""
-    prose: tuple[int, ...] = ()
+    documentation_commits: tuple[int, ...] = ()
     """Indices of the commits that change only documentation."""
 
     @property
-    def last(self) -> int:
+    def bad_index(self) -> int:
         """Index of the bad commit; the good commit has index 0."""
         return len(self.commits) - 1
 
     @property
     def needed_commits(self) -> tuple[int, ...]:
         """Indices of the good and the bad commit, which must build and run."""
-        return (0, self.last)
+        return (0, self.bad_index)
 
     @property
     def commits_with_branches(self) -> tuple[Commit, ...]:
-        """The commit of each condition."""
+        """Commits in the order of their conditions."""
         return (*self.commits, *self.branch_commits)
 
     def contrasts(self, plan: Plan) -> tuple[Contrast, ...]:
         """Return the contrast of the bad commit with the good commit."""
-        return (Contrast(0, self.last),)
+        return (Contrast(0, self.bad_index),)
 
 
-def bisection_of(plan: Plan) -> BisectPlan:
+def bisection_terms(plan: Plan) -> BisectPlan:
     """Return the terms of a bisection."""
     assert isinstance(plan.terms, BisectPlan), "the plan is not of a bisection"
     return plan.terms
@@ -85,19 +85,17 @@ def bisection_of(plan: Plan) -> BisectPlan:
 BisectVerdict = Literal["culprit", "several", "set", "no difference", "undecided"]
 """``culprit``: one commit is named. ``several``: no single commit made the whole difference.
 ``set``: the difference is certain, but several commits may have made it. ``no difference``: both
-ends are equivalent. ``undecided``: it is not known whether there is a difference."""
-CommitStatus = Literal["culprit", "left", "excluded"]
-"""``left``: the commit may have made the whole difference. ``excluded``: it did not."""
+ends are equivalent. ``undecided``: a difference is neither certain nor excluded."""
+CommitStatus = Literal["culprit", "suspect", "excluded"]
+"""``suspect``: the commit may have made the whole difference. ``excluded``: the commit did not."""
 GapStatus = Literal["slower", "faster", "equivalent", "undecided"]
 
 
 class BisectGap(Struct, frozen=True):
     """The difference between two commits. The ratio is the later cost over the earlier cost."""
 
-    after: str
-    """Hash of the earlier commit."""
-    until: str
-    """Hash of the later commit."""
+    earlier_hash: str
+    later_hash: str
     ratio: float | None
     ratio_ci: Interval
     significance_level: float
@@ -107,9 +105,9 @@ class BisectGap(Struct, frozen=True):
     status: GapStatus
 
 
-UnconfirmedReason = Literal["min_effect", "layouts", "prose"]
-"""``min_effect``: the step is not certainly larger than the smallest effect that matters.
-``layouts``: the memory layouts of single commits may explain it. ``prose``: the commit changes only
+UnconfirmedReason = Literal["min_effect", "layouts", "documentation"]
+"""``min_effect``: the step may be smaller than the smallest effect that matters. ``layouts``: the
+memory layouts of single commits may explain the step. ``documentation``: the commit changes only
 documentation."""
 
 
@@ -154,7 +152,8 @@ class Culprit(NamedCommit, frozen=True):
     """Cost of the commit over the cost of ``parent``."""
     ratio_ci: Interval
     significance_level: float
-    """1 minus the coverage of ``ratio_ci``: less than alpha, because the search chose the pair."""
+    """1 minus the coverage of ``ratio_ci``. It is below alpha, because the search tests several
+    commits."""
     e_value: float
     """Evidence that this commit makes a difference."""
     blocks: int
@@ -199,19 +198,24 @@ class SearchedLine(Struct, frozen=True, kw_only=True):
     """``no difference`` for a branch means that the merge itself made the difference."""
     culprits: tuple[Culprit, ...]
     """Culprits in the order of the commits."""
-    candidates: tuple[BisectCommit, ...]
+    searched_commits: tuple[BisectCommit, ...]
     """All commits of the line except the first."""
     gap: BisectGap
     """Difference between the first and the last commit of the line."""
-    left_over: tuple[BisectGap, ...]
-    """Measured gaps before, between and after the culprits."""
+    remaining_gaps: tuple[BisectGap, ...]
+    """Measured gaps between commits before, between and after the culprits."""
     margin: float | None
     """Largest difference, in percent, of commits that count as equal; null before the search."""
     course: tuple[BisectBlock, ...]
-    """Complete blocks of the line, in the order of their runs."""
+    """Course of the search: its complete blocks, in the order of their runs."""
     summary: str
     unconfirmed: tuple[UnconfirmedCommit, ...] = ()
     """Commits that differ from their parents but are not named, in the order of the commits."""
+
+    @property
+    def suspects(self) -> tuple[BisectCommit, ...]:
+        """Commits that may have made the whole difference."""
+        return tuple(commit for commit in self.searched_commits if commit.status == "suspect")
 
 
 class BisectBranch(SearchedLine, frozen=True, kw_only=True):
@@ -219,12 +223,12 @@ class BisectBranch(SearchedLine, frozen=True, kw_only=True):
 
     merge: str
     """Hash of the merge."""
-    after: str
+    fork_hash: str
     """Hash of the commit where the branch began."""
-    until: str
+    tip_hash: str
     """Hash of the last commit of the branch, the second parent of the merge."""
-    missing: tuple[str, ...]
-    """Hashes of ends of the branch that do not build or run; such a branch cannot be searched."""
+    failed_ends: tuple[str, ...]
+    """Hashes of ends of the branch that do not build or run; the branch then has no search."""
 
 
 class DiffHunk(Struct, frozen=True):
@@ -237,7 +241,7 @@ class DiffHunk(Struct, frozen=True):
 
 
 class ExplainedCulprit(Struct, frozen=True):
-    """The diff between a culprit and the parent of the culprit."""
+    """A culprit, with the functions that got slower and the diff from its parent."""
 
     commit: str
     """Hash of the culprit."""
@@ -254,7 +258,7 @@ class ExplainedCulprit(Struct, frozen=True):
     omitted: int
     """Number of further hunks that name one of ``functions``."""
     diff_is_cut: bool
-    """Whether the diff was too long, so that its end was not searched."""
+    """Whether the diff was too long, and its end was not searched."""
 
 
 class BisectResult(SearchedLine, frozen=True, kw_only=True):
@@ -267,7 +271,7 @@ class BisectResult(SearchedLine, frozen=True, kw_only=True):
     alpha: float
     trials: int
     """Number of trials that measured the benchmark, in complete blocks, branches included."""
-    builds: int
+    tried_commits: int
     """Number of commits that ran or did not build, over all benchmarks."""
     seconds: float
     """Duration of the campaign, builds included."""
@@ -275,7 +279,7 @@ class BisectResult(SearchedLine, frozen=True, kw_only=True):
     """Forecast number of blocks until the search ends; null without a forecast."""
     build: str | None
     """Shell line that builds a commit."""
-    explained: ExplainedCulprit | None = None
+    explained_culprit: ExplainedCulprit | None = None
     """Null if no culprit is explained."""
     branches: tuple[BisectBranch, ...] = ()
     """Searched branches of named merges, in the order of their searches."""

@@ -38,9 +38,9 @@ class GateAnalysis(AnalysisKind):
         """Return the terms after replacing values of variables in the bisect lines."""
         return replace(
             terms,
-            bisect={
+            bisect_argvs={
                 name: replace_command_line_values(argv, replacement)
-                for name, argv in terms.bisect.items()
+                for name, argv in terms.bisect_argvs.items()
             },
         )
 
@@ -48,7 +48,9 @@ class GateAnalysis(AnalysisKind):
         """Return the terms without hidden values in the names of benchmarks."""
         return replace(
             terms,
-            bisect={hidden.replace_in_text(name): argv for name, argv in terms.bisect.items()},
+            bisect_argvs={
+                hidden.replace_in_text(name): argv for name, argv in terms.bisect_argvs.items()
+            },
         )
 
 
@@ -62,7 +64,7 @@ def gate_result(plan: Plan, blocks: Blocks) -> GateResult | None:
     if not blocks:
         return None
     costs_of_metrics = [costs_of_contrasts(plan, blocks, metric) for metric in terms.metrics]
-    # In this order, all metrics of one benchmark are neighbours.
+    # Costs in the order of the benchmarks: all metrics of one benchmark are next to each other.
     contrast_costs = list(itertools.chain.from_iterable(zip(*costs_of_metrics, strict=True)))
     min_effect = plan.judgement.min_effect
     paired_blocks = [costs.paired_blocks for costs in contrast_costs]
@@ -80,11 +82,11 @@ def gate_result(plan: Plan, blocks: Blocks) -> GateResult | None:
         rows=rows,
         summary=_gate_sentence(terms, rows, outcomes, min_effect),
         shortage=_shortage(plan, blocks, contrast_costs, decisions),
-        bisect=joined_bisect_lines(
+        bisect_lines=joined_bisect_lines(
             {
-                row.benchmark: terms.bisect[row.benchmark]
+                row.benchmark: terms.bisect_argvs[row.benchmark]
                 for row in rows
-                if row.outcome == "slower" and row.benchmark in terms.bisect
+                if row.outcome == "slower" and row.benchmark in terms.bisect_argvs
             }
         ),
     )
@@ -187,8 +189,8 @@ def _gate_sentence(
 def joined_bisect_lines(bisect_argvs: Mapping[str, Sequence[str]]) -> dict[str, str]:
     """Return the shell line that bisects each benchmark; one line for all benchmarks if possible.
 
-    ``bisect_argvs`` has argument vectors. They are joined if they differ only in ``--metrics``
-    (with a tool) or only in the benchmark's command.
+    Argument vectors are joined if they differ only in ``--metrics`` (with a tool), or only in the
+    command of the benchmark.
     """
     argvs = list(bisect_argvs.values())
     # Joined words are quoted, but a placeholder such as $TOKEN must not be.

@@ -1,7 +1,4 @@
-"""``equipoise gate``: check out, build and compare two revisions; fail if the later is slower.
-
-The conditions of the campaign are the benchmarks of both revisions.
-"""
+"""``equipoise gate``: check out, build and compare two revisions; fail if the later is slower."""
 
 from __future__ import annotations
 
@@ -113,8 +110,7 @@ def gate_plan(
     """Return the plan of a gate, and warnings about benchmarks that only one revision has.
 
     Raise `UnusableInput` if a program does not exist, nothing can be compared, or the options
-    contradict each other. Raise `ConditionFailed` if a benchmark failed in the run that lists the
-    metrics.
+    contradict each other. Raise `ConditionFailed` if a benchmark failed while it was listed.
     """
     tool = request.tool
     benchmarks, listing_warnings = common_benchmarks(request, checkouts)
@@ -125,8 +121,8 @@ def gate_plan(
         conditions,
         metrics,
         folder=str(checkouts[1].folder),
-        # A tool without a listing option has just run, to list its benchmarks. So it is warm.
-        warmup=1 if tool is None or tool.listing is not None else 0,
+        # A tool without an option to list its benchmarks has just run for this, and is warm.
+        warmup=1 if tool is None or tool.selection_options is not None else 0,
         stopping=Stopping(leave_out_decided=True),
         judgement=Judgement(min_effect=MIN_EFFECT),
     )
@@ -138,13 +134,13 @@ def gate_plan(
             candidate=request.candidate,
             metrics=metrics,
             fails_undecided=request.fail_undecided,
-            bisect=dict(bisect_lines(request, benchmarks, metrics)),
+            bisect_argvs=dict(named_bisect_argvs(request, benchmarks, metrics)),
         ),
     )
     return plan, (*listing_warnings, *metric_warnings)
 
 
-def bisect_lines(
+def named_bisect_argvs(
     request: GateRequest, benchmarks: Sequence[Benchmark], metrics: Sequence[str]
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield the name of each benchmark, and the argument vector that bisects the benchmark."""
@@ -163,7 +159,7 @@ def bisect_lines(
         )
     elif tool is not None and len(request.benchmarks) == 1:
         names = [metric.removesuffix(BENCHMARK_SUFFIX) for metric in metrics]
-        if tool.listing is not None:
+        if tool.selection_options is not None:
             # Each benchmark runs in its own process, and all benchmarks have the same metrics.
             is_only_time = tuple(metrics) == (BENCHMARK_SUFFIX.strip(),)
             names = [benchmark.name for benchmark in benchmarks] if is_only_time else []
@@ -174,10 +170,10 @@ def bisect_lines(
     yield from ((name, argv) for name, argv in named_argvs if argv is not None)
 
 
-STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
+SUMMARY_VARIABLE = "GITHUB_STEP_SUMMARY"
 """Environment variable of GitHub Actions: the file to which a step appends its summary."""
 COMMENT_MARK = "<!-- equipoise gate -->"
-"""Invisible last line of a comment on a pull request. The next run finds the comment by it."""
+"""Invisible last line of a comment on a pull request, by which the next run finds the comment."""
 
 
 class GateOptions(Struct, frozen=True, kw_only=True):
@@ -307,15 +303,12 @@ def _report_undecided(gate: GateResult | None) -> None:
 def _write_summary(
     document: GateDocument, markdown_file: Path | None, output: OutputOptions
 ) -> None:
-    """Write the summary to the file of ``--markdown``, to GitHub's step summary and to stdout.
-
-    A terminal shows the summary as a screen; a pipe gets Markdown.
-    """
+    """Write the summary to the file of ``--markdown``, to GitHub's step summary and to stdout."""
     screen_document = gate_document(document)
     summary = to_markdown(screen_document)
     if markdown_file is not None:
         write_file(markdown_file, f"{summary}\n{COMMENT_MARK}\n".encode())
-    step_file = os.environ.get(STEP_SUMMARY)
+    step_file = os.environ.get(SUMMARY_VARIABLE)
     if step_file:
         try:
             with Path(step_file).open("a", encoding="utf-8") as stream:
@@ -323,8 +316,8 @@ def _write_summary(
         except OSError as error:
             # A missing summary must not hide the outcome of the gate.
             say(
-                f"cannot append to {STEP_SUMMARY} {step_file}: {error.strerror}",
-                f"unset {STEP_SUMMARY}, or make the file writable",
+                f"cannot append to {SUMMARY_VARIABLE} {step_file}: {error.strerror}",
+                f"unset {SUMMARY_VARIABLE}, or make the file writable",
             )
     # This comes last, because writing to stdout may fail.
     if output.has_screen and sys.stdout.isatty():

@@ -50,7 +50,7 @@ OUTCOME_LABELS: dict[GateOutcome, str] = {
 _MAX_UNFOLDED_PASSES = 10
 """Maximum number of passing benchmarks that are shown without a fold."""
 _BUDGET_FACTOR = 1.2
-"""Suggested budget over the forecast seconds. The forecast is a median without the warm-up."""
+"""Suggested budget over the forecast seconds. The forecast is a median, without warm-up."""
 _MAX_ROW_CHARACTERS = 40_000
 """Maximum characters of all rows in Markdown. A comment on GitHub holds 65,536 characters."""
 
@@ -105,7 +105,7 @@ def gate_document(document: GateDocument) -> Document:
         ),
     ]
     names_by_line: dict[str, list[str]] = {}
-    for name, line in gate.bisect.items():
+    for name, line in gate.bisect_lines.items():
         names_by_line.setdefault(line, []).append(name)
     for line, names in itertools.islice(names_by_line.items(), MAX_ALIKE):
         noun = "commit" if len(names) == 1 else "commits"
@@ -226,6 +226,7 @@ def _cells_of_row(row: GateRow, alpha: float) -> Mapping[str, str]:
 def _equivalence_interval(row: GateRow, alpha: float) -> str:
     """Return the interval that decided the outcome, with its coverage."""
     interval, level = row.equivalence_ci, row.equivalence_level
+    # The level of a row is a part of alpha, which all rows share.
     shared_level = max(alpha, row.significance_level) * level / row.significance_level
     scope = " over the benchmarks reported" if shares_alpha(level, shared_level) else ""
     return f"{interval_text(interval, 'open')} ({percentage(1.0 - shared_level)}{scope})"

@@ -23,7 +23,10 @@ MIN_EFFECT = 2.0
 
 
 class GatePlan(Struct, Terms, frozen=True, tag_field=TAG, tag="gate"):
-    """Terms of a gate. All comparisons on all metrics share one false-discovery rate."""
+    """Terms of a gate. All comparisons on all metrics share one false-discovery rate.
+
+    `Terms` explains the class variables.
+    """
 
     noun: ClassVar[str] = "gate"
     can_rank: ClassVar[bool] = False
@@ -35,7 +38,7 @@ class GatePlan(Struct, Terms, frozen=True, tag_field=TAG, tag="gate"):
     metrics: tuple[str, ...]
     fails_undecided: bool = False
     """Whether an undecided benchmark fails the gate."""
-    bisect: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    bisect_argvs: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Argument vector that bisects each benchmark, by the benchmark's name."""
 
     def check_resumable(self, run: str) -> None:
@@ -54,8 +57,8 @@ class GatePlan(Struct, Terms, frozen=True, tag_field=TAG, tag="gate"):
 
 
 GateOutcome = Literal["slower", "passes", "undecided"]
-"""``slower``: the whole interval is above the smallest effect that matters. ``passes``: the whole
-interval is at most this effect. ``undecided``: neither is known."""
+"""``slower``: the whole equivalence interval is above the smallest effect that matters. ``passes``:
+the whole interval is at most this effect. ``undecided``: neither is true."""
 
 
 class GateRow(Struct, frozen=True):
@@ -73,7 +76,8 @@ class GateRow(Struct, frozen=True):
     outcome: GateOutcome
     summary: str
     equivalence_ci: Interval
-    """Interval that decides the outcome. Each end has the error rate ``significance_level``."""
+    """Equivalence interval, which decides the outcome. Each end alone is wrong with a chance of at
+    most ``significance_level``."""
     equivalence_level: float
     """1 minus the coverage of ``equivalence_ci``."""
 
@@ -84,7 +88,7 @@ class GateShortage(Struct, frozen=True):
     undecided: int
     """Number of undecided benchmarks."""
     blocks: int
-    """Measured blocks of the undecided benchmark with the fewest blocks."""
+    """Number of measured blocks of the undecided benchmark with the fewest blocks."""
     block_s: float
     """Mean seconds of a block."""
     needed_blocks: int | None
@@ -105,15 +109,15 @@ class GateResult(Struct, frozen=True):
     baseline: Revision
     candidate: Revision
     min_effect: float
-    """Smallest effect that matters, in percent. A candidate fails if it is slower by more."""
+    """Smallest effect that matters, in percent; the gate fails if a benchmark is slower by more."""
     passed: bool
     rows: tuple[GateRow, ...]
     summary: str
-    bisect: dict[str, str] = field(default_factory=dict)
+    bisect_lines: dict[str, str] = field(default_factory=dict)
     """Shell line that bisects each slower benchmark, by the benchmark's name. Benchmarks that one
     bisection can search have the same line."""
     shortage: GateShortage | None = None
-    """Null if every benchmark is decided."""
+    """Blocks that are missing for a decision; null if every benchmark is decided."""
 
 
 class GateDocument(ResultDocument, frozen=True, kw_only=True, tag="gate"):

@@ -27,9 +27,9 @@ from equipoise.stats.verdict import (
 )
 
 CONTINUATIONS = 20
-"""Number of simulated continuations of the campaign for the forecast of one comparison."""
+"""Number of simulated continuations of the campaign that give the forecast of a comparison."""
 MAX_CONTINUATIONS = 200
-"""Maximum for all undecided comparisons together; each still has at least `MIN_CONTINUATIONS`."""
+"""Maximum for all undecided comparisons together; each has at least `MIN_CONTINUATIONS`."""
 MIN_BLOCKS_OF_SPREAD = 4
 """Minimum number of measured blocks for a simulation; with fewer, the forecast is a bound."""
 
@@ -47,9 +47,9 @@ def judge_gate(
     """Decide for each candidate whether it is slower by more than the smallest effect that matters.
 
     A candidate is ``slower`` if the low end of the interval is above the effect. A candidate passes
-    if the high end of the interval and the ratio of means are at most the effect. `select_most`
-    chooses the level of the intervals by e-BH (Wang and Ramdas 2022), for both outcomes separately.
-    The expected share of false failures is at most alpha (docs/methods/gate.md).
+    if the high end of the interval and the ratio of means are at most the effect. For each outcome,
+    `select_most` chooses the level of the intervals by e-BH (Wang and Ramdas 2022). The expected
+    share of false failures is at most alpha (docs/methods/gate.md).
 
     Parameters and errors are those of `equipoise.stats.verdict.judge`.
     """
@@ -94,10 +94,9 @@ def forecast_gate(
 ) -> tuple[GateForecast | None, ...]:
     """Forecast how many blocks each undecided comparison of a gate needs in all.
 
-    The forecast is the median over simulated continuations of the campaign, which draw measured
-    blocks again in new random orders. A decided comparison has no forecast (``None``). If half of
-    the continuations end undecided, there is no forecast either. ``decisions`` are the results of
-    ``judge_gate``.
+    The forecast is the median over simulated continuations of the campaign. A continuation draws
+    measured blocks again, in new random orders. The forecast is ``None`` for a decided comparison,
+    and if half of the continuations end undecided. ``decisions`` are the results of `judge_gate`.
     """
     count = len(decisions)
     undecided_flags = [decision.outcome == "undecided" for decision in decisions]
@@ -110,7 +109,7 @@ def forecast_gate(
     def forecast(blocks: PairedBlocks, decision: GateDecision) -> GateForecast | None:
         verdict = decision.verdict
         if len(blocks) < MIN_BLOCKS_OF_SPREAD:
-            # The smallest possible number: if all comparisons are decided together, at alpha.
+            # The smallest possible number: alpha is the level if all comparisons are decided.
             minimum = blocks_to_win(equivalence_level(alpha))
             return GateForecast(minimum, is_lower_bound=True)
         if verdict.equivalence_high <= margin < verdict.ln_mean_ratio:

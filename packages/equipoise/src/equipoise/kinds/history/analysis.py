@@ -18,7 +18,7 @@ from equipoise.analysis.kind import KindResult
 from equipoise.analysis.reference import environment_differences
 from equipoise.analysis.wording import change_clause
 from equipoise.campaign.blocks import complete_blocks, resolution_of, seconds_of_segments
-from equipoise.kinds.history.judge import read_history, series_of
+from equipoise.kinds.history.judge import campaigns_of_series, read_history
 from equipoise.kinds.history.statistics import Change, HistoryState, RevisionPoint
 from equipoise.kinds.history.terms import (
     HistoryCampaign,
@@ -28,7 +28,7 @@ from equipoise.kinds.history.terms import (
     HistoryResult,
     HistoryRevision,
     RevisionStatus,
-    history_of,
+    history_terms,
 )
 from equipoise.model.metrics import is_time
 from equipoise.model.plan import PRIMARY_METRIC
@@ -60,18 +60,16 @@ class HistoryAnalysis(CommitsAnalysis):
 
     def result(self, record: RunRecord, blocks: Blocks) -> KindResult:
         """Return the result of the history after this campaign."""
-        return KindResult({"history": history_result(record, history_of(record.plan))})
+        return KindResult({"history": history_result(record, history_terms(record.plan))})
 
 
 def history_result(record: RunRecord, terms: HistoryPlan) -> HistoryResult:
-    """Return the result of a history after a campaign.
-
-    ``record`` is this campaign; it contains the records of the earlier campaigns.
+    """Return the result of a history after a campaign and the earlier campaigns in its record.
 
     Raise `UnusableInput` if a trial has no value for the metric.
     """
     plan = record.plan
-    records = series_of(record)
+    records = campaigns_of_series(record)
     state = read_history(records).state()
     metric = plan.judgement.primary_metric
     blocks = [complete_blocks(campaign.draws, campaign.trials) for campaign in records]
@@ -95,12 +93,12 @@ def history_result(record: RunRecord, terms: HistoryPlan) -> HistoryResult:
         pairs=state.pairs,
         eras=tuple(_eras(records, era_numbers)),
         campaigns=campaigns,
-        commits=len(terms.commits) - 1,
+        commit_count=len(terms.commits) - 1,
         metric=metric,
         min_effect=plan.judgement.min_effect,
         alpha=plan.judgement.alpha,
         trials=sum(campaign.trials for campaign in campaigns),
-        builds=sum(campaign.builds for campaign in campaigns),
+        tried_commits=sum(campaign.tried_commits for campaign in campaigns),
         seconds=sum(campaign.seconds for campaign in campaigns),
         blocks_to_go=state.blocks_to_go,
         build=terms.build,
@@ -128,7 +126,7 @@ def _curve_revisions(terms: HistoryPlan, state: HistoryState) -> Iterator[Histor
             status=status,
             ratio=point.ratio,
             ratio_ci=point.ratio_ci,
-            significance_level=point.level,
+            significance_level=point.significance_level,
             blocks=point.blocks,
             era=point.era,
         )
@@ -138,17 +136,17 @@ def _history_change(
     records: Sequence[RunRecord], change: Change, metric: str, *, more_is_better: bool
 ) -> HistoryChange:
     pair = change.pair
-    record, commits = _latest_campaign_with(records, pair.after, pair.until)
+    record, commits = _latest_campaign_with(records, pair.earlier_hash, pair.later_hash)
     later_commit = commits[-1]
     is_confirmed = change.is_confirmed
     result = HistoryChange(
         commit=later_commit.hash if is_confirmed else None,
-        after=pair.after,
-        until=pair.until,
+        earlier_hash=pair.earlier_hash,
+        later_hash=pair.later_hash,
         subject=later_commit.subject,
         author=later_commit.author,
         date=later_commit.date,
-        commits=len(commits),
+        commit_count=len(commits),
         not_built=change.not_built,
         is_merge=later_commit.is_merge,
         ratio=pair.ratio,
@@ -156,34 +154,36 @@ def _history_change(
         significance_level=pair.significance_level,
         e_value=pair.e_value,
         threshold=change.threshold,
-        pair=pair.pair,
+        pair_number=pair.pair_number,
         confirmed=is_confirmed,
         blocks=pair.blocks,
         summary="",
-        confirm=None if is_confirmed else _confirming_line(record, pair.after, pair.until),
+        confirm=None
+        if is_confirmed
+        else _confirming_line(record, pair.earlier_hash, pair.later_hash),
     )
     return replace(result, summary=change_sentence(result, metric, more_is_better=more_is_better))
 
 
 def _latest_campaign_with(
-    records: Sequence[RunRecord], after: str, until: str
+    records: Sequence[RunRecord], earlier_hash: str, later_hash: str
 ) -> tuple[RunRecord, tuple[Commit, ...]]:
-    """Return the latest campaign with both commits, and the later commits up to ``until``."""
+    """Return the latest campaign with both commits, and the commits after the earlier commit."""
     for record in reversed(records):
-        commits = history_of(record.plan).commits
+        commits = history_terms(record.plan).commits
         hashes = [commit.hash for commit in commits]
-        if after in hashes and until in hashes:
-            return record, commits[hashes.index(after) + 1 : hashes.index(until) + 1]
+        if earlier_hash in hashes and later_hash in hashes:
+            return record, commits[hashes.index(earlier_hash) + 1 : hashes.index(later_hash) + 1]
     raise AssertionError("each pair of a series ran in one of its campaigns")
 
 
-def _confirming_line(record: RunRecord, after: str, until: str) -> str | None:
-    terms = history_of(record.plan)
+def _confirming_line(record: RunRecord, earlier_hash: str, later_hash: str) -> str | None:
+    terms = history_terms(record.plan)
     argv = record.plan.command_line
     metric = record.plan.judgement.primary_metric
     return bisect_line(
-        after,
-        until,
+        earlier_hash,
+        later_hash,
         argv[argv.index("--") + 1 :] if "--" in argv else (),
         # A tool has a default build line.
         build=terms.build if terms.tool is None else None,
@@ -205,9 +205,11 @@ def _history_campaign(
         era=era,
         blocks=len(blocks),
         trials=sum(map(len, blocks)),
-        builds=len(conditions | {withdrawal.commit for withdrawal in withdrawals_of(record)}),
+        tried_commits=len(
+            conditions | {withdrawal.commit for withdrawal in withdrawals_of(record)}
+        ),
         seconds=seconds_of_segments(record),
-        until=history_of(record.plan).commits[-1].hash,
+        latest_hash=history_terms(record.plan).commits[-1].hash,
     )
 
 
@@ -215,7 +217,9 @@ def _era_numbers(records: Sequence[RunRecord]) -> list[int]:
     """Return the number of the era of each campaign, from 1."""
     numbers: dict[str, int] = {}
     """Number of each era, by the digest of the era."""
-    return [numbers.setdefault(history_of(record.plan).era, len(numbers) + 1) for record in records]
+    return [
+        numbers.setdefault(history_terms(record.plan).era, len(numbers) + 1) for record in records
+    ]
 
 
 def _eras(records: Sequence[RunRecord], era_numbers: Sequence[int]) -> Iterator[HistoryEra]:
@@ -242,13 +246,13 @@ def _difference_texts(previous_record: RunRecord, record: RunRecord) -> Iterator
 
 def change_sentence(change: HistoryChange, metric: str, *, more_is_better: bool = False) -> str:
     """Return the sentence about a change: ``1a2b3c4d5e (Sort) made it 3.10 % slower …``."""
-    after, until = short_name(change.after), short_name(change.until)
+    earlier_commit, later_commit = short_name(change.earlier_hash), short_name(change.later_hash)
     if change.confirmed:
-        cause = commit_phrase(change.until, change.subject, change.not_built)
+        cause = commit_phrase(change.later_hash, change.subject, change.not_built)
         reference = "its parent"
     else:
-        cause = f"The {change.commits} commits after {after}, up to {until},"
-        reference = after
+        cause = f"The {change.commit_count} commits after {earlier_commit}, up to {later_commit},"
+        reference = earlier_commit
     if change.ratio is None:
         return f"{cause} made a difference whose size is not known."
     clause = change_clause(
@@ -260,7 +264,7 @@ def change_sentence(change: HistoryChange, metric: str, *, more_is_better: bool 
 def history_sentence(result: HistoryResult, *, more_is_better: bool = False) -> str:
     """Return the answer of a history: the only change, or the number of changes."""
     changes = result.changes
-    since = f"{counted(result.commits, 'commit')} since {result.baseline.label}"
+    since = f"{counted(result.commit_count, 'commit')} since {result.baseline.label}"
     if len(changes) == 1:
         return f"One change in {since}: {changes[0].summary}"
     if not changes:

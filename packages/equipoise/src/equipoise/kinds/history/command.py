@@ -1,4 +1,8 @@
-"""``equipoise history``: measure revisions side by side, and name the commits with a change."""
+"""``equipoise history``: measure revisions side by side, and name the commits with a change.
+
+A history is a series of campaigns with the same properties (`_series_digest`). Campaigns of an era
+also have the same environment (`_era_digest`).
+"""
 
 from __future__ import annotations
 
@@ -30,8 +34,13 @@ from equipoise.files.state import HOST_VARIABLE, host_name
 from equipoise.interop.reading import read_within_bounds
 from equipoise.interop.series import SERIES_FORMATS
 from equipoise.interop.series.reading import read_series
-from equipoise.kinds.history.judge import HistoryJudge, check_judgement, read_history, series_of
-from equipoise.kinds.history.terms import STUDY, HistoryDocument, HistoryPlan, history_of
+from equipoise.kinds.history.judge import (
+    HistoryJudge,
+    campaigns_of_series,
+    check_judgement,
+    read_history,
+)
+from equipoise.kinds.history.terms import STUDY, HistoryDocument, HistoryPlan, history_terms
 from equipoise.ledger import Ledger, ledger_exists, open_for_reading
 from equipoise.measure.environment import snapshot
 from equipoise.measure.scratch import scratch_folder
@@ -79,6 +88,7 @@ class HistoryRequest(CommitsRequest, frozen=True, kw_only=True):
     selected: tuple[int, ...]
     """Indices of the commits that the curve shows."""
     only_new: bool = False
+    """Whether to measure only commits after the latest measured commit."""
     host: str
     """Name of the host. Hosts with the same name share one history."""
     command_line: tuple[str, ...] = ()
@@ -124,28 +134,27 @@ def history_plan(request: HistoryRequest, builds: CommitBuilds, scratch: Path) -
 
 
 def continued_plan(plan: Plan, earlier_ids: Sequence[str]) -> Plan:
-    """Return the plan of the next campaign of a series; ``earlier_ids`` are ids of campaigns."""
+    """Return the plan of the next campaign of a series, after the campaigns ``earlier_ids``."""
     return replace(
         plan,
         seed=seed_of_campaign(plan.seed, len(earlier_ids)),
-        terms=replace(history_of(plan), earlier_ids=tuple(earlier_ids)),
+        terms=replace(history_terms(plan), earlier_ids=tuple(earlier_ids)),
     )
 
 
 def _series_digest(request: HistoryRequest, judgement: Judgement) -> str:
-    """Return the digest of the properties that the campaigns of one history share.
-
-    The commit of the baseline identifies the repository.
-    """
+    """Return the digest of the properties that the campaigns of one history share."""
     return digest(
         [
             _DIGEST_VERSION,
             request.host,
-            request.baseline.commit,
+            request.baseline.commit,  # identifies the repository
             request.repository.inside,
             _benchmark_command(request),
             # If a tool runs each benchmark in its own process, all benchmarks have equal metrics.
-            request.metrics if request.tool is not None and request.tool.listing else None,
+            request.metrics
+            if request.tool is not None and request.tool.selection_options
+            else None,
             request.build,
             None if request.tool is None else request.tool.name,
             judgement.primary_metric,
@@ -326,7 +335,7 @@ def _run_campaign(
 ) -> str:
     """Run the next campaign, unless nothing is left to measure; return the latest run id."""
     plan, warnings = history_plan(request, builds, scratch)
-    series = history_of(plan).series
+    series = history_terms(plan).series
     with conduct.series_lock(series, ledger):
         earlier = ledger.read_campaigns(ledger.runs_of_series(series, STUDY))
         if earlier:
@@ -349,10 +358,7 @@ def _run_campaign(
 def resume(
     record: RunRecord, limits: CampaignLimits, hosts: HostOptions, output: OutputOptions
 ) -> int:
-    """Resume a history and show its result.
-
-    Raise the same errors as `resume_history`.
-    """
+    """Resume a history and show its result; errors are those of `resume_history`."""
     with measuring(output) as (ledger, listener):
         run_id = resume_history(ledger.read_run(record.id), limits, ledger, listener)
         result = analyse(run_id, ledger, output)
@@ -367,7 +373,7 @@ def resume_history(
     Raise `UnusableInput` if the series has a later campaign, or the repository, a commit or the
     toolchain has changed. Raise `ConditionFailed` if the baseline no longer builds or runs.
     """
-    terms = history_of(record.plan)
+    terms = history_terms(record.plan)
     with conduct.series_lock(terms.series, ledger):
         latest_id = ledger.runs_of_series(terms.series, STUDY)[-1]
         if latest_id != record.id:
@@ -376,7 +382,7 @@ def resume_history(
                 "history depends on it",
                 hint=f"resume the latest campaign: equipoise resume {latest_id}",
             )
-        campaigns = series_of(record)
+        campaigns = campaigns_of_series(record)
         if not read_history(campaigns).next_block((), 0.0):
             return record.id
         with revisions.builds_of_record(record) as builds:
@@ -454,7 +460,7 @@ def _latest_terms(output: OutputOptions) -> HistoryPlan | None:
         return None
     with open_for_reading(output.ledger) as ledger:
         run_ids = [run.id for run in ledger.runs() if run.study == STUDY]
-        return history_of(ledger.read_run(run_ids[-1]).plan) if run_ids else None
+        return history_terms(ledger.read_run(run_ids[-1]).plan) if run_ids else None
 
 
 def _selected_commits(
@@ -532,7 +538,7 @@ def show_imported(result: SeriesResult, output: OutputOptions) -> int:
 def _with_imported_series(result: CampaignResult, imported: SeriesResult) -> CampaignResult:
     document = result.document
     assert isinstance(document, HistoryDocument), "only a history has series of other tools"
-    document = replace(document, history=replace(document.history, series=imported.series))
+    document = replace(document, history=replace(document.history, imported_series=imported.series))
     return replace(result, document=document)
 
 

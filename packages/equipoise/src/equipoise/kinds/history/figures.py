@@ -103,7 +103,7 @@ def history_chart(result: HistoryResult) -> alt.LayerChart:
         [0, *(_UP_SHAPE if text == legend_up else _DOWN_SHAPE for text in drawn_legends)],
     )
     curve_rows = [_curve_row(axis, revision) for revision in revisions]
-    suspicions = list(_suspicion_rows(result.series, indices))
+    suspicions = list(_suspicion_rows(result.imported_series, indices))
     has_small_marks = len(curve_rows) > _MAX_LARGE_MARKS
     tooltip = tooltips(*_COMMIT_FIELDS, *RATIO_TOOLTIPS, ("blocks:Q",), ("era:O",))
     line_mark = rule(1.5, color=color_of(_CHANGE_COLOR), aria=False)
@@ -179,19 +179,21 @@ def _with_space_above(axis: RatioAxis, stretch: float) -> RatioAxis:
 def _change_marks(result: HistoryResult, indices: Mapping[str, int]) -> Iterator[dict[str, Any]]:
     """Yield a mark for each change of a drawn commit."""
     legend_up, legend_down = _change_legends(result)
-    changes = [change for change in result.changes if change.until in indices]
-    lanes = lanes_of([indices[change.until] for change in changes], max([1, *indices.values()]))
+    changes = [change for change in result.changes if change.later_hash in indices]
+    lanes = lanes_of(
+        [indices[change.later_hash] for change in changes], max([1, *indices.values()])
+    )
     for change, lane in zip(changes, lanes, strict=True):
-        until, (low, high) = indices[change.until], change.ratio_ci
+        later_index, (low, high) = indices[change.later_hash], change.ratio_ci
         yield {
-            "place": until,
-            "after": indices.get(change.after, until - change.commits),
+            "place": later_index,
+            "after": indices.get(change.earlier_hash, later_index - change.commit_count),
             "is_range": not change.confirmed,
             "lane": lane,
             "kind": legend_down if (change.ratio or 1.0) < 1.0 else legend_up,
-            "label": change.until[:HASH_LETTERS]
+            "label": change.later_hash[:HASH_LETTERS]
             if change.confirmed
-            else f"{change.commits} commits",
+            else f"{change.commit_count} commits",
             "what": change.summary,
             "subject": change.subject,
             "author": change.author,

@@ -8,7 +8,7 @@ from equipoise.campaign.blocks import CostsOfBlock
 from equipoise.campaign.progress import ComparisonStatus
 from equipoise.design.limits import CampaignLimits
 from equipoise.kinds.history.statistics import History
-from equipoise.kinds.history.terms import history_of
+from equipoise.kinds.history.terms import history_terms
 from equipoise.model.plan import Plan, Stopping
 from equipoise.model.quantities import counted, joined
 from equipoise.model.record import RunRecord
@@ -16,20 +16,17 @@ from equipoise.model.revisions import short_name
 from equipoise.revisions.judging import REFERENCE_COMMIT, Builds, CommitsJudge
 
 
-def series_of(record: RunRecord) -> tuple[RunRecord, ...]:
-    """Return a campaign of a history after all earlier campaigns, in the order of their starts."""
+def campaigns_of_series(record: RunRecord) -> tuple[RunRecord, ...]:
+    """Return all campaigns of the series up to this campaign, in the order of their starts."""
     assert (
         tuple(campaign.id for campaign in record.earlier_runs)
-        == history_of(record.plan).earlier_ids
+        == history_terms(record.plan).earlier_ids
     ), "a campaign of a history is read with the earlier campaigns of its series"
     return (*record.earlier_runs, record)
 
 
 def read_history(records: Sequence[RunRecord]) -> History:
-    """Return the history after all blocks of the campaigns of a series.
-
-    ``records`` has the campaigns, at least one, in the order of their starts.
-    """
+    """Return the history after the campaigns of a series, in the order of their starts."""
     history = _empty_history(records[0].plan)
     for record in records:
         HistoryJudge(record.plan, record.plan.stopping, history=history).replay(record)
@@ -67,7 +64,7 @@ class HistoryJudge(CommitsJudge):
         self._update_count = 0
         """Number of added blocks and withdrawn commits. Each may change the next choice."""
         self._block_count = 0
-        terms = history_of(plan)
+        terms = history_terms(plan)
         history.begin_campaign(
             [commit.hash for commit in terms.commits],
             terms.selected,
@@ -84,7 +81,7 @@ class HistoryJudge(CommitsJudge):
             self.history.set_resolution(block.resolution)
         self.history.add(block.costs, sorted(block.costs, key=block.positions.__getitem__))
 
-    def _withdraw(self, commit: int, benchmark: int) -> None:
+    def _withdraw_from_search(self, commit: int, benchmark: int) -> None:
         self._update_count += 1
         self.history.withdraw(commit)
 
@@ -103,7 +100,7 @@ class HistoryJudge(CommitsJudge):
         conditions = self.plan.conditions
         progress = f"{counted(measured_count, 'commit')} measured"
         if changes:
-            commits = joined([short_name(change.pair.until) for change in changes])
+            commits = joined([short_name(change.pair.later_hash) for change in changes])
             progress += f", changes at {commits}"
         return (
             ComparisonStatus(

@@ -104,6 +104,7 @@ _STATUS_TEXTS = {
     "waiting": "not measured yet",
     "not built": "not built",
 }
+"""Text for a commit without a ratio, by its status."""
 
 
 class HistoryReport(ReportKind):
@@ -129,7 +130,7 @@ class HistoryReport(ReportKind):
             *whole_and_brief(curve_answer, _brief_answer(curve_answer)),
             replace(curve, forms=WITH_PICTURES),
             *parts_below_answer(document, result),
-            *series_parts(result.series),
+            *series_parts(result.imported_series),
             *how_it_ran(report),
         )
         # `parts_below_answer` already shows the earlier campaigns.
@@ -183,7 +184,7 @@ def parts_below_answer(document: HistoryDocument, result: HistoryResult) -> Iter
 
 def number_rows(document: HistoryDocument, result: HistoryResult) -> Iterator[NumberRow]:
     """Yield a row of numbers for each commit of the curve, and each commit with a change."""
-    changes = {change.until: change for change in result.changes}
+    changes = {change.later_hash: change for change in result.changes}
     revisions = {revision.commit: revision for revision in result.revisions}
     for commit in dict.fromkeys((*revisions, *changes)):
         revision, change = revisions.get(commit), changes.get(commit)
@@ -197,7 +198,7 @@ def number_rows(document: HistoryDocument, result: HistoryResult) -> Iterator[Nu
             **fields_of(revision, "status"),
             **ratio_cells(revision),
             **fields_of(revision, "blocks", "era"),
-            "change_after": None if change is None else change.after,
+            "change_after": None if change is None else change.earlier_hash,
             "change_confirmed": None if change is None else str(change.confirmed).lower(),
             "change_ratio": change_numbers["ratio"],
             "change_low": change_numbers["ratio_low"],
@@ -233,7 +234,7 @@ def _color_verdict(document: HistoryDocument, result: HistoryResult, change: His
 
 def _change_claim(document: HistoryDocument, result: HistoryResult, change: HistoryChange) -> Claim:
     estimate, interval_text = estimate_and_interval(change.ratio, change.ratio_ci)
-    after, until = short_name(change.after), short_name(change.until)
+    earlier_commit, later_commit = short_name(change.earlier_hash), short_name(change.later_hash)
     author_and_date = ", ".join(filter(None, (change.author, change.date[:10])))
     threshold = change.threshold
     evidence = f"e-value {significant(change.e_value)}"
@@ -247,7 +248,7 @@ def _change_claim(document: HistoryDocument, result: HistoryResult, change: Hist
         badge="change" if change.confirmed else "range",
         color_verdict=_color_verdict(document, result, change),
         text=change.summary,
-        subject=f"{metric_name(result.metric)} of {until} against {after}",
+        subject=f"{metric_name(result.metric)} of {later_commit} against {earlier_commit}",
         estimate=estimate,
         interval=f"{percentage(1.0 - change.significance_level)} interval {interval_text}",
         strip=strip_of(change.ratio, change.ratio_ci, result.metric, result.min_effect),
@@ -274,8 +275,8 @@ def _change_parts(document: HistoryDocument, result: HistoryResult) -> Iterator[
     commands: list[Part] = []
     ranges = [change for change in result.changes if change.confirm]
     for change in itertools.islice(ranges, MAX_ALIKE):
-        after, until = short_name(change.after), short_name(change.until)
-        purpose = f"To find the commit after {after}, up to {until}:"
+        earlier_commit, later_commit = map(short_name, (change.earlier_hash, change.later_hash))
+        purpose = f"To find the commit after {earlier_commit}, up to {later_commit}:"
         commands.append(Command(change.confirm or "", purpose))
     yield Section("Changes", (table, notes, *commands), forms=WRITTEN)
     # On a terminal, the answer already shows a small number of changes.
@@ -303,13 +304,15 @@ def _change_row(change: HistoryChange, color_verdict: str) -> Mapping[str, Cell]
     estimate, interval = estimate_and_interval(change.ratio, change.ratio_ci, unknown=UNKNOWN)
     certainty = "confirmed"
     if not change.confirmed:
-        certainty = f"one or more of {change.commits} commits after {short_name(change.after)}"
+        certainty = (
+            f"one or more of {change.commit_count} commits after {short_name(change.earlier_hash)}"
+        )
     elif change.not_built:
         certainty = f"confirmed, or one of {len(change.not_built)} before it"
     return {
-        "commit": short_name(change.until)
+        "commit": short_name(change.later_hash)
         if change.confirmed
-        else f"up to {short_name(change.until)}",
+        else f"up to {short_name(change.later_hash)}",
         "subject:name": change.subject if change.confirmed else "",
         "author": change.author if change.confirmed else "",
         "date": change.date[:10],
@@ -351,7 +354,9 @@ def _curve_parts(result: HistoryResult) -> Iterator[Part]:
 def _selected_revisions(result: HistoryResult, max_rows: int) -> tuple[HistoryRevision, ...]:
     """Return up to ``max_rows`` commits: the commits of changes, and evenly spaced others."""
     revisions = result.revisions
-    changed = {commit for change in result.changes for commit in (change.after, change.until)}
+    changed = {
+        commit for change in result.changes for commit in (change.earlier_hash, change.later_hash)
+    }
     last_row = len(revisions) - 1
     changed_rows = [row for row, revision in enumerate(revisions) if revision.commit in changed]
     step_count = max(1, max_rows - 1)
@@ -436,8 +441,8 @@ def _screen_table(
 
 def _campaign_table(result: HistoryResult) -> Iterator[Part]:
     era_notes = (
-        f"Era {era.era} began {minute_of(era.started)}: {'; '.join(era.differences)}. Commits are "
-        "compared within an era only."
+        f"Era {era.number} began {minute_of(era.started)}: {'; '.join(era.differences)}. Commits "
+        "are compared within an era only."
         for era in result.eras
         if era.differences
     )
@@ -454,7 +459,7 @@ def _campaign_row(campaign: HistoryCampaign) -> Mapping[str, Cell]:
         "started": minute_of(campaign.started),
         "blocks:number": str(campaign.blocks),
         "trials:number": str(campaign.trials),
-        "commits built:number": str(campaign.builds),
+        "commits built:number": str(campaign.tried_commits),
         "time:number": waiting_time(campaign.seconds),
         "stopped by": campaign.stopped_because or "it did not end",
         "era:number": str(campaign.era),
@@ -463,7 +468,7 @@ def _campaign_row(campaign: HistoryCampaign) -> Mapping[str, Cell]:
 
 def _cost_facts(result: HistoryResult) -> Iterator[tuple[str, str]]:
     campaigns = counted(len(result.campaigns), "campaign")
-    cost = f"{result.trials} trials of {counted(result.builds, 'build')}"
+    cost = f"{result.trials} trials of {counted(result.tried_commits, 'build')}"
     yield "Cost", f"{cost} in {waiting_time(result.seconds)}, over {campaigns}"
     remaining = "nothing, until there are new commits"
     if result.blocks_to_go:
@@ -604,9 +609,9 @@ def _contradictions(result: HistoryResult) -> Iterator[str]:
     estimates = [*result.changes, *result.pairs, *revisions]
     if not all(map(is_possible_ratio, estimates)):
         yield "a commit, a pair or a change of a history has an impossible ratio or interval"
-    if any(change.commits < 1 or change.blocks < 0 for change in result.changes):
+    if any(change.commit_count < 1 or change.blocks < 0 for change in result.changes):
         yield "a change of a history has no commit, or a negative number of blocks"
-    for series in result.series:
+    for series in result.imported_series:
         values = [point.value for point in series.points]
         if not all(map(math.isfinite, values)):
             yield "a series has a value that is not finite"

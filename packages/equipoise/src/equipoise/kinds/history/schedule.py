@@ -5,7 +5,7 @@ its parent. Then the rest of the curve runs. No claim depends on this choice
 (docs/methods/history.md).
 
 Commits are indices: the baseline is 0. A pair stands for the stretch between two commits. The
-present era has the campaigns with numbers that are comparable with new blocks.
+current era has the campaigns with numbers that are comparable with new blocks.
 """
 
 from __future__ import annotations
@@ -42,10 +42,11 @@ BASELINE = 0
 class PairState(Struct, frozen=True):
     """Evidence for a change within a pair, and the number of the pair's blocks."""
 
-    status: Literal["changed", "suspect", "equivalent", "open"]
-    """``changed``: a certain change. ``suspect``: looks like a change, but is not certain yet."""
+    status: Literal["changed", "suspect", "equivalent", "undecided"]
+    """``suspect``: looks like a change, but is not certain yet. Other values are those of
+    `PairStatus`."""
     blocks: int
-    """Number of blocks in the present era."""
+    """Number of blocks in the current era."""
     is_weak_suspect: bool = False
     """Whether there is weak evidence for a change. Weak suspects within a change or a suspect are
     refined."""
@@ -67,7 +68,7 @@ class PairState(Struct, frozen=True):
 
 
 _UNLIMITED_PATIENCE = 1 << 62
-UNMEASURED = PairState("open", 0)
+UNMEASURED = PairState("undecided", 0)
 """State of a pair that never ran."""
 
 
@@ -88,10 +89,7 @@ class Schedule(Struct, frozen=True):
     """First commit to measure; pairs with an earlier commit get no blocks."""
 
     def next_block(self, built: Collection[int], build_trials: float) -> tuple[int, ...]:
-        """Return the commits of the next block in order; empty if nothing is left to measure.
-
-        Parameters are those of `History.next_block`.
-        """
+        """Return the commits of the next block in order, as `History.next_block`."""
         if len(self.curve_commits) == 1:
             return ()
         built_set = frozenset(built)

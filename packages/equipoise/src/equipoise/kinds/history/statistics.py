@@ -7,9 +7,9 @@ A block runs two or more commits in random order. A pair of commits is opened wh
 block and no commit between them is measured. From then on, each block with both commits is a bet on
 the pair. A pair is named as a change once its e-value is high enough (docs/methods/history.md).
 
-An era is a stretch of campaigns with comparable numbers. A pair belongs to the era in which it was
-opened. `_MeasuredPair` has the blocks of a pair; `PairState` summarises them for the choice of the
-next block, and `HistoryPair` for the result.
+An era is a stretch of campaigns with comparable numbers. A pair belongs to the era in which the
+pair was opened. `_MeasuredPair` has the blocks of a pair. `PairState` summarises these blocks for
+the choice of the next block, and `HistoryPair` for the result.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ from equipoise.stats.verdict import (
     margin_of,
 )
 
-CURVE_BLOCKS = 20
+MIN_CURVE_BLOCKS = 20
 """Minimum number of blocks with the baseline for each commit of a complete curve."""
 WEAK_SUSPECT_LEVEL = 0.2
-"""Level of the test for a weak suspect; the level for a suspect is alpha."""
+"""Significance level of the test for a weak suspect; for a suspect, the level is alpha."""
 
 
 class RevisionPoint(Struct, frozen=True):
@@ -51,7 +51,7 @@ class RevisionPoint(Struct, frozen=True):
     ratio: float | None = None
     """Cost of the commit over the cost of the baseline; ``None`` if unknown or not finite."""
     ratio_ci: Interval = (None, None)
-    level: float | None = None
+    significance_level: float | None = None
     """1 minus the coverage of ``ratio_ci``; ``None`` without a block."""
     blocks: int = 0
     """Number of blocks with the baseline in ``era``."""
@@ -75,13 +75,13 @@ class HistoryState(Struct, frozen=True):
     """The state of a history after all campaigns so far."""
 
     revisions: tuple[RevisionPoint, ...]
-    """The baseline and the commits of the present campaign that ran, in order."""
+    """The baseline and the commits of the current campaign that ran, in order."""
     changes: tuple[Change, ...]
     """Changes in the order of the commits."""
     pairs: tuple[HistoryPair, ...]
     """All opened pairs, in the order in which they were opened."""
     withdrawn: tuple[str, ...]
-    """Hashes of the commits of the present campaign that do not build or run, in order."""
+    """Hashes of the commits of the current campaign that do not build or run, in order."""
     eras: int
     """Number of eras so far."""
     blocks: int
@@ -112,7 +112,7 @@ class History:
         self._alpha = alpha
         self._resolution = NO_RESOLUTION
         self._hashes: tuple[str, ...] = ()
-        """Commits of the present campaign. Other fields have commits of all campaigns."""
+        """Commits of the current campaign. Other fields have commits of all campaigns."""
         self._selected: frozenset[int] = frozenset()
         self._start_index = BASELINE
         self._indices: dict[str, int] = {}
@@ -120,11 +120,11 @@ class History:
         """Hash of the first parent of each commit, by the hash of the commit."""
         self._era_numbers: dict[str, int] = {}
         self._era = 0
-        """Number of the present era, from 1; 0 before the first campaign."""
+        """Number of the current era, from 1; 0 before the first campaign."""
         self._withdrawn_by_era: dict[int, set[str]] = {}
         """Hashes of the commits that do not build or run, by era number."""
         self._hashes_to_retry: set[str] = set()
-        """Hashes of the withdrawn commits that the present campaign may try once more."""
+        """Hashes of the withdrawn commits that the current campaign may try once more."""
         self._measured: set[str] = set()
         """Hashes of the commits that ran, in any era."""
         self._curve_comparisons: dict[tuple[str, int], _CommitComparison] = {}
@@ -173,8 +173,8 @@ class History:
         self._indices.update({sha: index for index, sha in enumerate(hashes)})
         self._parent_hashes.update(zip(hashes[1:], hashes, strict=False))
         self._era = self._era_numbers.setdefault(era, len(self._era_numbers) + 1)
-        # A commit that failed after it ran stays withdrawn: it may have failed because it was slow.
-        # A commit that never ran may have lacked a library, or the network.
+        # A commit that ran before it failed stays withdrawn: slowness may be the reason. A commit
+        # that never ran may have lacked a library, or the network.
         self._hashes_to_retry = self._withdrawn_by_era.setdefault(self._era, set()) - self._measured
 
     def set_resolution(self, resolution: Resolution) -> None:
@@ -189,7 +189,7 @@ class History:
 
         Commits in ``built`` need no build. ``build_trials`` is the duration of a build, in trials.
         """
-        return self._present_schedule().next_block(built, build_trials)
+        return self._current_schedule().next_block(built, build_trials)
 
     def add(self, costs: Mapping[int, float], order: Sequence[int]) -> None:
         """Add one complete block: the cost of each commit, and the order of the commits.
@@ -242,7 +242,7 @@ class History:
             withdrawn=tuple(sha for sha in self._hashes if sha in withdrawn_hashes),
             eras=len(self._era_numbers),
             blocks=self._blocks,
-            blocks_to_go=self._present_schedule().blocks_to_go(),
+            blocks_to_go=self._current_schedule().blocks_to_go(),
         )
 
     def progress(self) -> tuple[int, tuple[Change, ...]]:
@@ -250,14 +250,14 @@ class History:
         measured_count = sum(sha in self._measured for sha in self._hashes[BASELINE + 1 :])
         return measured_count, tuple(self._innermost_changes())
 
-    def _present_schedule(self) -> Schedule:
+    def _current_schedule(self) -> Schedule:
         withdrawn = self._withdrawn_by_era.get(self._era, set()) - self._hashes_to_retry
         indexed_hashes = enumerate(self._hashes)
         indices = {sha: index for index, sha in indexed_hashes if sha not in withdrawn}
         runnable = tuple(indices.values())
         curve_commits = sorted({BASELINE, *self._selected, *runnable[-1:]} & set(runnable))
         pairs: dict[IndexPair, _MeasuredPair] = {}
-        # Two commits may have a pair in each era: a decided pair wins, then the present era's pair.
+        # Two commits may have a pair in each era. A decided pair wins, then the pair of this era.
         for pair in sorted(self._pairs, key=lambda pair: (pair.is_decided, pair.era == self._era)):
             if pair.earlier_hash in indices and pair.later_hash in indices:
                 pairs[indices[pair.earlier_hash], indices[pair.later_hash]] = pair
@@ -276,7 +276,8 @@ class History:
         if commit == BASELINE or sha not in self._measured:
             return False
         return all(
-            len(comparison.blocks) < max(CURVE_BLOCKS, earliest_block(comparison.level))
+            len(comparison.blocks)
+            < max(MIN_CURVE_BLOCKS, earliest_block(comparison.significance_level))
             for comparison in self._comparisons_by_era(sha)
         )
 
@@ -400,7 +401,7 @@ class History:
                     sha,
                     verdict.ratio,
                     verdict.ratio_ci,
-                    comparison.level,
+                    comparison.significance_level,
                     len(comparison.blocks),
                     comparison.era,
                 )
@@ -410,13 +411,13 @@ class History:
     def _history_pair(self, pair: _MeasuredPair) -> HistoryPair:
         verdict = pair.judge()
         return HistoryPair(
-            pair=pair.number,
-            after=pair.earlier_hash,
-            until=pair.later_hash,
+            pair_number=pair.number,
+            earlier_hash=pair.earlier_hash,
+            later_hash=pair.later_hash,
             status=pair.status,
             ratio=verdict.ratio,
             ratio_ci=verdict.ratio_ci,
-            significance_level=pair.level,
+            significance_level=pair.significance_level,
             e_value=e_value_of(pair.ln_e_value),
             blocks=len(pair.blocks),
             era=pair.era,
@@ -438,7 +439,7 @@ class _CommitComparison(Struct, eq=False):
     blocks: PairedBlocks
 
     @property
-    def level(self) -> float:
+    def significance_level(self) -> float:
         """1 minus the coverage of the interval: alpha/(k(k + 1)) for comparison number k."""
         return self.alpha / (self.number * (self.number + 1))
 
@@ -448,7 +449,7 @@ class _CommitComparison(Struct, eq=False):
 
     def judge(self) -> ComparisonVerdict:
         """Return the estimate and its interval."""
-        return judge_alone(self.blocks, 0.0, self.level)
+        return judge_alone(self.blocks, 0.0, self.significance_level)
 
 
 class _MeasuredPair(_CommitComparison, eq=False):
@@ -469,8 +470,8 @@ class _MeasuredPair(_CommitComparison, eq=False):
 
     @property
     def is_decided(self) -> bool:
-        """Whether the status is final, so later eras open no pair of the same commits."""
-        return self.status != "open"
+        """Whether the status is final; if so, later eras do not open a pair of these commits."""
+        return self.status != "undecided"
 
     def mark_as_change(self, ln_threshold: float) -> None:
         self.ln_threshold, self.naming_blocks = ln_threshold, len(self.blocks)
@@ -486,7 +487,7 @@ class _MeasuredPair(_CommitComparison, eq=False):
         """Status of the pair in the result."""
         if self.is_named:
             return "changed"
-        return "equivalent" if self._is_equivalent else "open"
+        return "equivalent" if self._is_equivalent else "undecided"
 
     def state_in_era(self, era: int) -> PairState:
         """Return the state of the pair, with its number of blocks in an era."""
@@ -497,7 +498,7 @@ class _MeasuredPair(_CommitComparison, eq=False):
             return PairState("equivalent", blocks)
         is_weak_suspect = self._seems_to_change(WEAK_SUSPECT_LEVEL)
         return PairState(
-            "suspect" if is_weak_suspect and self._seems_to_change(self.alpha) else "open",
+            "suspect" if is_weak_suspect and self._seems_to_change(self.alpha) else "undecided",
             blocks,
             is_weak_suspect=is_weak_suspect,
             expected_blocks=self._expected_blocks(),
@@ -527,11 +528,8 @@ class _MeasuredPair(_CommitComparison, eq=False):
         return judge_alone(self.blocks, 0.0, self.alpha)
 
     def _is_settled(self) -> bool:
-        """Return whether a named change needs no more blocks.
-
-        The interval is narrow enough, or the number of blocks has doubled since the naming.
-        """
-        blocks, min_blocks = len(self.blocks), earliest_block(self.level)
+        """Return whether the interval is narrow, or the blocks have doubled since the naming."""
+        blocks, min_blocks = len(self.blocks), earliest_block(self.significance_level)
         if blocks >= max(min_blocks, 2 * self.naming_blocks):
             return True
         verdict = self.judge()

@@ -2,8 +2,9 @@
 
 A history is a series of campaigns. The result of a campaign uses the blocks of this campaign and of
 all earlier campaigns. It has the curve, which is the ratio of each commit to a baseline, and the
-changes that are certain. Campaigns with comparable numbers form an era. A series imported from
-another tool has values that were not measured side by side.
+changes that are certain. Campaigns with comparable numbers form an era. A commit pair is opened
+when both commits first run side by side, to find a change between them. A series that is imported
+from another tool has values that were not measured side by side.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ STUDY = "history"
 
 
 class HistoryPlan(CommitsPlan, frozen=True, kw_only=True, tag_field=TAG, tag="history"):
-    """Terms of one campaign of a history: the commits that it may measure, the baseline first.
+    """Terms of one campaign of a history. Its ``commits`` begin with the baseline.
 
     All campaigns of a series are one history (docs/methods/history.md).
     """
@@ -71,15 +72,15 @@ class HistoryPlan(CommitsPlan, frozen=True, kw_only=True, tag_field=TAG, tag="hi
         )
 
 
-def history_of(plan: Plan) -> HistoryPlan:
+def history_terms(plan: Plan) -> HistoryPlan:
     """Return the terms of a campaign of a history."""
     assert isinstance(plan.terms, HistoryPlan), "the plan is not of a history"
     return plan.terms
 
 
-PairStatus = Literal["changed", "equivalent", "open"]
+PairStatus = Literal["changed", "equivalent", "undecided"]
 """``changed``: a certain change. ``equivalent``: the interval is within the smallest effect that
-matters, and the pair gets no more blocks; this is not a claim. ``open``: not known yet."""
+matters, and the pair gets no more blocks; this is not a claim. ``undecided``: neither."""
 RevisionStatus = Literal["measured", "waiting", "not built"]
 """``measured``: the commit ran. ``waiting``: the commit did not run yet. ``not built``: the commit
 does not build or run."""
@@ -108,20 +109,20 @@ class HistoryChange(ShortTexts, frozen=True):
 
     commit: str | None
     """Hash of the commit that made the change; null for a range of several commits."""
-    after: str
+    earlier_hash: str
     """Hash of the last measured commit before the change."""
-    until: str
-    """Hash of the first commit with the change."""
+    later_hash: str
+    """Hash of the first measured commit with the change."""
     subject: str
-    """Subject of the commit ``until``; ``author`` and ``date`` also describe this commit."""
+    """Subject of the later commit; ``author`` and ``date`` also describe the later commit."""
     author: str
     date: str
-    commits: int
-    """Number of commits after ``after``, up to ``until``."""
+    commit_count: int
+    """Number of commits after the earlier commit, up to the later commit."""
     not_built: tuple[str, ...]
-    """Hashes of unbuildable commits between ``after`` and ``until``, possible culprits."""
+    """Hashes of unbuildable commits between both commits, which may be culprits."""
     is_merge: bool
-    """Whether ``until`` is a merge."""
+    """Whether the later commit is a merge."""
     ratio: float | None
     ratio_ci: Interval
     significance_level: float
@@ -130,8 +131,8 @@ class HistoryChange(ShortTexts, frozen=True):
     """Evidence for the change when it was named."""
     threshold: float | None
     """Smallest e-value with which the change could be named."""
-    pair: int
-    """Number of the pair in the series, from 1."""
+    pair_number: int
+    """Number of the commit pair in the series, from 1."""
     confirmed: bool
     """Whether the pair is a commit and its parent, or the latest ancestor that builds."""
     blocks: int
@@ -144,12 +145,10 @@ class HistoryChange(ShortTexts, frozen=True):
 class HistoryPair(Struct, frozen=True):
     """Two commits that ran side by side, to find changes between them."""
 
-    pair: int
+    pair_number: int
     """Number of the pair in the series, from 1."""
-    after: str
-    """Hash of the earlier commit."""
-    until: str
-    """Hash of the later commit."""
+    earlier_hash: str
+    later_hash: str
     status: PairStatus
     ratio: float | None
     """Cost of the later commit over the earlier commit's cost; null if the ratio is not finite."""
@@ -158,10 +157,9 @@ class HistoryPair(Struct, frozen=True):
     """1 minus the coverage of ``ratio_ci``: alpha/(t(t + 1)) for pair number t. All intervals hold
     together."""
     e_value: float
-    """Evidence against "the difference is at most the smallest effect that matters", until the pair
-    is named as a change."""
+    """Evidence for a difference above the smallest effect that matters; final once it suffices."""
     blocks: int
-    """Number of blocks with both commits since the pair was opened."""
+    """Number of blocks with both commits, from the block that opened the pair."""
     era: int
     """Number of the era in the series, from 1."""
 
@@ -169,7 +167,7 @@ class HistoryPair(Struct, frozen=True):
 class HistoryEra(Struct, frozen=True):
     """Campaigns with the same toolchain, kernel, processor and baseline."""
 
-    era: int
+    number: int
     """Number of the era in the series, from 1."""
     started: str
     """Start of the first campaign of the era: ISO 8601, UTC."""
@@ -193,11 +191,11 @@ class HistoryCampaign(Struct, frozen=True):
     """Number of complete blocks."""
     trials: int
     """Number of trials in complete blocks."""
-    builds: int
+    tried_commits: int
     """Number of commits that ran or did not build."""
     seconds: float
     """Duration, builds included."""
-    until: str
+    latest_hash: str
     """Hash of the last commit of the campaign."""
 
 
@@ -217,17 +215,17 @@ class HistoryResult(Struct, frozen=True):
     eras: tuple[HistoryEra, ...]
     campaigns: tuple[HistoryCampaign, ...]
     """Campaigns of the series up to this one, in order."""
-    commits: int
+    commit_count: int
     """Number of commits along first parents after the baseline, measured or not."""
     metric: str
     min_effect: float
     """Smallest effect that matters, in percent; smaller changes do not count."""
     alpha: float
-    """False-discovery rate of the changes, and chance that some interval of the curve is wrong."""
+    """False-discovery rate of the changes, and chance of any wrong interval of the curve."""
     trials: int
     """Number of trials in complete blocks, over all campaigns."""
-    builds: int
-    """Number of builds over all campaigns."""
+    tried_commits: int
+    """Sum of ``tried_commits`` over all campaigns."""
     seconds: float
     """Duration of all campaigns, builds included."""
     blocks_to_go: int
@@ -235,7 +233,7 @@ class HistoryResult(Struct, frozen=True):
     build: str | None
     """Shell line that builds a commit."""
     summary: str
-    series: tuple[ImportedSeries, ...] = ()
+    imported_series: tuple[ImportedSeries, ...] = ()
     """Series of other tools, shown next to the curve; no claim uses them."""
 
 

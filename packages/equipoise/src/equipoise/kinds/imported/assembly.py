@@ -106,7 +106,6 @@ def assemble(
     else:
         contrasts = contrasts_between_levels(conditions, readings[0].reading.compared_factor)
     hosts = tuple(dict.fromkeys(entry.process.host for entry in entries if entry.process.host))
-    unordered_metrics = chain.from_iterable(source.reading.unordered_metrics for source in readings)
     plan = Plan(
         study=STUDY,
         conditions=conditions,
@@ -123,7 +122,13 @@ def assemble(
             files=tuple(source.file for source in readings),
             order=_order_in_time(entries),
             # Iterations in an unknown order are not a series in time.
-            unordered_metrics=tuple(dict.fromkeys(unordered_metrics)),
+            metrics_without_time_order=tuple(
+                dict.fromkeys(
+                    chain.from_iterable(
+                        source.reading.metrics_without_time_order for source in readings
+                    )
+                )
+            ),
         ),
     )
     return RunRecord(

@@ -36,7 +36,7 @@ class ImportSource(Struct, Terms, frozen=True, tag_field=TAG, tag="imported"):
     """Names of the files, as on the command line."""
     order: Order
     """Order in time of the trials of different conditions."""
-    unordered_metrics: tuple[str, ...] = ()
+    metrics_without_time_order: tuple[str, ...] = ()
     """Metrics whose iterations are not in the order of time, so they cannot show a warm-up."""
 
     def workloads_for_digest(self, workloads: Sequence[Any]) -> Any:

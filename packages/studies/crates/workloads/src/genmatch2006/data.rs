@@ -16,7 +16,7 @@ pub const RE74: usize = 9;
 /// Name of the column that is 1 for a treated row, else 0.
 const TREATMENT: &str = "treat";
 /// Number of treated rows in the experiment.
-const TREATED: usize = 185;
+const TREATED_ROWS: usize = 185;
 /// Number of rows in the experiment.
 const ROWS: usize = 445;
 
@@ -123,7 +123,7 @@ impl Data {
             ]);
         }
         Self {
-            treated: (0..ROWS).map(|row| row < TREATED).collect(),
+            treated: (0..ROWS).map(|row| row < TREATED_ROWS).collect(),
             covariates,
         }
     }

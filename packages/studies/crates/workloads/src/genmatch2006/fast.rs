@@ -6,7 +6,9 @@ use super::data::{COVARIATES, Data};
 use super::matching::{Matching, TOLERANCE};
 
 /// The algorithm `fast`.
-pub struct Fast<'a>(pub &'a Data);
+pub struct Fast<'a> {
+    pub data: &'a Data,
+}
 
 impl Matching for Fast<'_> {
     fn matches(&mut self, weights: &[f64]) -> Pairs {
@@ -16,9 +18,9 @@ impl Matching for Fast<'_> {
             *element = *weight;
         }
         Matcher::new(Problem {
-            x: self.0.covariates.clone(),
+            x: self.data.covariates.clone(),
             columns,
-            treated: self.0.treated.clone(),
+            treated: self.data.treated.clone(),
             weights: None,
             estimand: Estimand::All,
             matches: 1,

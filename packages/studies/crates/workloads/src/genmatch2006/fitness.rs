@@ -9,7 +9,7 @@ use puruspe::betai;
 use super::data::{COVARIATES, Data, RE74, RE75};
 
 /// Number of terms of each series. Further terms are smaller than rounding errors.
-const TERMS: i32 = 100;
+const MAX_TERMS: i32 = 100;
 
 /// The data, and the columns whose balance is tested.
 pub struct Balance<'a> {
@@ -128,12 +128,12 @@ fn upper_tail(x: f64) -> f64 {
     }
     if x < 1.0 {
         let exponent = -std::f64::consts::PI.powi(2) / (8.0 * x * x);
-        let sum: f64 = (0..TERMS)
+        let sum: f64 = (0..MAX_TERMS)
             .map(|term| (f64::from(2 * term + 1).powi(2) * exponent).exp())
             .sum();
         return 1.0 - (2.0 * std::f64::consts::PI).sqrt() / x * sum;
     }
-    let sum: f64 = (1..TERMS)
+    let sum: f64 = (1..MAX_TERMS)
         .map(|term| {
             let sign = if term % 2 == 1 { 1.0 } else { -1.0 };
             sign * (-2.0 * f64::from(term).powi(2) * x * x).exp()

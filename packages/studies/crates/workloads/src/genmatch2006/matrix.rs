@@ -108,8 +108,8 @@ pub fn sum(left: Matrix, right: Matrix) -> Matrix {
     by_element(&left, &right, |left, right| left + right)
 }
 
-/// Returns the product, element by element.
-pub fn multiplied(left: Matrix, right: Matrix) -> Matrix {
+/// Returns a matrix with the product of each two elements.
+pub fn elementwise_product(left: Matrix, right: Matrix) -> Matrix {
     by_element(&left, &right, |left, right| left * right)
 }
 
@@ -142,21 +142,21 @@ pub fn column_sums(matrix: Matrix) -> Matrix {
 }
 
 /// Returns a mask: 1 where the element of the column is `value`, else 0.
-pub fn equal_to(column: Matrix, value: f64) -> Matrix {
+pub fn mask_equal(column: Matrix, value: f64) -> Matrix {
     Matrix::filled(column.rows, 1, |row, _| {
         f64::from(u8::from(column.at(row, 0).total_cmp(&value).is_eq()))
     })
 }
 
 /// Returns a mask: 1 where the element of the column is at most `limit`, else 0.
-pub fn at_most(column: Matrix, limit: f64) -> Matrix {
+pub fn mask_at_most(column: Matrix, limit: f64) -> Matrix {
     Matrix::filled(column.rows, 1, |row, _| {
         f64::from(u8::from(column.at(row, 0) <= limit))
     })
 }
 
 /// Returns the elements of the column where the mask is not 0.
-pub fn selected(column: Matrix, mask: Matrix) -> Matrix {
+pub fn masked_elements(column: Matrix, mask: Matrix) -> Matrix {
     let mut scratch = Vec::with_capacity(column.rows);
     for row in 0..column.rows {
         if mask.at(row, 0) != 0.0 {
@@ -172,7 +172,7 @@ pub fn reordered(column: Matrix, order: &[usize]) -> Matrix {
 }
 
 /// Returns the running sums of the column.
-pub fn cumulated(column: Matrix) -> Matrix {
+pub fn running_sums(column: Matrix) -> Matrix {
     let mut scratch = Vec::with_capacity(column.rows);
     let mut sum = 0.0;
     for row in 0..column.rows {
@@ -183,7 +183,7 @@ pub fn cumulated(column: Matrix) -> Matrix {
 }
 
 /// Returns the rows of `above`, followed by the rows of `below`.
-pub fn bound_rows(above: Matrix, below: Matrix) -> Matrix {
+pub fn stacked_rows(above: Matrix, below: Matrix) -> Matrix {
     assert_eq!(above.columns, below.columns, "columns");
     Matrix::filled(above.rows + below.rows, above.columns, |row, column| {
         if row < above.rows {
@@ -197,10 +197,11 @@ pub fn bound_rows(above: Matrix, below: Matrix) -> Matrix {
 #[cfg(test)]
 mod tests {
     use super::{
-        Matrix, at_most, bound_rows, column_sums, cumulated, difference, equal_to, multiplied,
-        ones, product, reordered, row_of, selected, sum, transposed,
+        Matrix, column_sums, difference, elementwise_product, mask_at_most, mask_equal,
+        masked_elements, ones, product, reordered, row_of, running_sums, stacked_rows, sum,
+        transposed,
     };
-    use crate::counting::allocations_of;
+    use crate::counting_allocator::allocations_of;
 
     fn left() -> Matrix {
         Matrix::from_scratch(2, 3, &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
@@ -220,7 +221,7 @@ mod tests {
             [2.0, 4.0, 6.0, 8.0, 10.0, 12.0]
         );
         assert_eq!(
-            multiplied(left(), left()).elements(),
+            elementwise_product(left(), left()).elements(),
             [1.0, 4.0, 9.0, 16.0, 25.0, 36.0]
         );
         assert_eq!(column_sums(left()).elements(), [5.0, 7.0, 9.0]);
@@ -238,13 +239,13 @@ mod tests {
     #[test]
     fn columns_can_be_masked_reordered_cumulated_and_bound() {
         let column = || Matrix::column(&[3.0, 1.0, 2.0]);
-        assert_eq!(equal_to(column(), 1.0).elements(), [0.0, 1.0, 0.0]);
-        assert_eq!(at_most(column(), 2.0).elements(), [0.0, 1.0, 1.0]);
-        let mask = at_most(column(), 2.0);
-        assert_eq!(selected(column(), mask).elements(), [1.0, 2.0]);
+        assert_eq!(mask_equal(column(), 1.0).elements(), [0.0, 1.0, 0.0]);
+        assert_eq!(mask_at_most(column(), 2.0).elements(), [0.0, 1.0, 1.0]);
+        let mask = mask_at_most(column(), 2.0);
+        assert_eq!(masked_elements(column(), mask).elements(), [1.0, 2.0]);
         assert_eq!(reordered(column(), &[1, 2, 0]).elements(), [1.0, 2.0, 3.0]);
-        assert_eq!(cumulated(column()).elements(), [3.0, 4.0, 6.0]);
-        let bound = bound_rows(left(), row_of(left(), 0));
+        assert_eq!(running_sums(column()).elements(), [3.0, 4.0, 6.0]);
+        let bound = stacked_rows(left(), row_of(left(), 0));
         assert_eq!((bound.rows(), bound.columns()), (3, 3));
         assert_eq!(bound.elements()[6..], [1.0, 2.0, 3.0]);
     }

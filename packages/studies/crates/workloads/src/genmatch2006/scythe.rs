@@ -8,7 +8,7 @@ use equipoise_matching::Pairs;
 use super::data::Data;
 use super::matching::{Matching, standardised};
 use super::matrix::{
-    Matrix, column_sums, difference, multiplied, ones, product, row_of, transposed,
+    Matrix, column_sums, difference, elementwise_product, ones, product, row_of, transposed,
 };
 use super::selection::Selection;
 
@@ -47,14 +47,14 @@ pub fn distances(covariates: &Matrix, factor: &Matrix, unit: usize) -> Matrix {
     let repeated = product(ones(covariates.rows()).by_value(), row.by_value());
     let differences = difference(covariates.by_value(), repeated.by_value());
     let scaled = product(differences.by_value(), transposed(factor.by_value()));
-    let squares = multiplied(scaled.by_value(), scaled.by_value());
+    let squares = elementwise_product(scaled.by_value(), scaled.by_value());
     column_sums(transposed(squares.by_value()).by_value())
 }
 
 #[cfg(test)]
 mod tests {
     use super::distances;
-    use crate::counting::allocations_of;
+    use crate::counting_allocator::allocations_of;
     use crate::genmatch2006::data::{COVARIATES, Data};
     use crate::genmatch2006::matching::standardised;
     use crate::genmatch2006::matrix::Matrix;

@@ -9,7 +9,8 @@ use equipoise_matching::Pairs;
 use super::data::Data;
 use super::matching::TOLERANCE;
 use super::matrix::{
-    Matrix, at_most, bound_rows, cumulated, equal_to, multiplied, reordered, selected, sum,
+    Matrix, elementwise_product, mask_at_most, mask_equal, masked_elements, reordered,
+    running_sums, stacked_rows, sum,
 };
 
 /// Number of matches for every unit, before ties.
@@ -21,7 +22,8 @@ const WEIGHT_ROUNDING: f64 = 1e-10;
 pub struct Selection {
     treated: Matrix,
     weights: Matrix,
-    /// Sum of the weights with which each unit is used as a match.
+    /// Sum of the weights with which each unit is used as a match. As in the old algorithms, this
+    /// and the next sum are computed for each unit.
     use_weights: Matrix,
     squared_use_weights: Matrix,
     /// A row for each pair: unit, match, weight.
@@ -49,19 +51,19 @@ impl Selection {
     /// `distances` are the squared distances of all units.
     pub fn add(&mut self, unit: usize, distances: &Matrix) {
         let other_arm = 1.0 - self.treated.at(unit, 0);
-        let in_other_arm = equal_to(self.treated.by_value(), other_arm);
-        let arm_distances = selected(distances.by_value(), in_other_arm.by_value());
-        let weights = selected(self.weights.by_value(), in_other_arm.by_value());
+        let in_other_arm = mask_equal(self.treated.by_value(), other_arm);
+        let arm_distances = masked_elements(distances.by_value(), in_other_arm.by_value());
+        let weights = masked_elements(self.weights.by_value(), in_other_arm.by_value());
         let limit = farthest_match(&arm_distances, &weights) + TOLERANCE + WEIGHT_ROUNDING;
 
-        let near = at_most(distances.by_value(), limit);
-        let is_match = multiplied(near, in_other_arm);
-        let shares = multiplied(self.weights.by_value(), is_match.by_value());
+        let near = mask_at_most(distances.by_value(), limit);
+        let is_match = elementwise_product(near, in_other_arm);
+        let shares = elementwise_product(self.weights.by_value(), is_match.by_value());
         let total: f64 = shares.elements().iter().sum();
         self.use_weights = sum(self.use_weights.by_value(), shares.by_value());
         self.squared_use_weights = sum(
             self.squared_use_weights.by_value(),
-            multiplied(shares.by_value(), shares),
+            elementwise_product(shares.by_value(), shares),
         );
 
         let mut rows = Vec::new();
@@ -74,7 +76,7 @@ impl Selection {
         let rows = Matrix::from_scratch(rows.len() / 3, 3, &rows);
         self.results = Some(match self.results.take() {
             None => rows,
-            Some(results) => bound_rows(results.by_value(), rows.by_value()),
+            Some(results) => stacked_rows(results.by_value(), rows.by_value()),
         });
     }
 
@@ -95,8 +97,9 @@ fn farthest_match(distances: &Matrix, weights: &Matrix) -> f64 {
     let mut sorted = distances.elements().to_vec();
     let mut order: Vec<usize> = (0..sorted.len()).collect();
     shell_sort(&mut sorted, &mut order);
-    let cumulated = cumulated(reordered(weights.by_value(), &order));
-    let last = (0..sorted.len()).find(|&index| cumulated.at(index, 0) >= MATCHES - WEIGHT_ROUNDING);
+    let cumulative_weights = running_sums(reordered(weights.by_value(), &order));
+    let last = (0..sorted.len())
+        .find(|&index| cumulative_weights.at(index, 0) >= MATCHES - WEIGHT_ROUNDING);
     sorted[last.unwrap_or(sorted.len() - 1)]
 }
 

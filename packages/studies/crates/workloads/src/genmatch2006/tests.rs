@@ -6,7 +6,7 @@ use super::data::{COVARIATES, Data};
 use super::fitness::Balance;
 use super::{Algorithm, candidates, is_better, prepare};
 use crate::blas::tests::test_blas;
-use crate::counting::allocations_of;
+use crate::counting_allocator::allocations_of;
 
 fn matched(algorithm: Algorithm, data: &Data, weights: &[f64]) -> Pairs {
     let blas = (algorithm == Algorithm::Blas).then(test_blas);

@@ -1,10 +1,10 @@
-//! Counts the allocations of certain sizes in unit tests.
+//! The allocator of unit tests, which counts the allocations of certain sizes.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::ops::RangeInclusive;
 
-/// An empty range of sizes: nothing is counted.
+/// An empty range of sizes, so that no allocation is counted.
 const NO_SIZES: (usize, usize) = (1, 0);
 
 thread_local! {
@@ -49,7 +49,8 @@ unsafe impl GlobalAlloc for CountingAllocator {
     }
 }
 
-/// Runs `work`; returns its result, and how many blocks in a range of sizes this thread allocated.
+/// Runs `work`; returns how many blocks in a range of sizes this thread allocated, and the result of
+/// `work`.
 pub fn allocations_of<Answer>(
     sizes: RangeInclusive<usize>,
     work: impl FnOnce() -> Answer,

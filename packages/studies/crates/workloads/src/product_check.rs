@@ -1,10 +1,10 @@
-//! Checks the product of two matrices without computing it again (Freivalds 1979).
+//! Checks the product of two matrices without computing the product again (Freivalds 1979).
 
 use equipoise_random::Draws;
 
-/// Returns the largest relative error of `product` as the product of `left` and `right`. All are
-/// size × size, stored by columns. A random vector is multiplied by `right` and `left`, and by
-/// `product`. So three products of a matrix and a vector find a wrong element.
+/// Returns the largest relative error of `product` as the product of `left` and `right`. All three
+/// are size × size, stored column by column. A random vector is multiplied by `right` and then by
+/// `left`, and also by `product`: a wrong element makes the two results different.
 pub fn relative_error_of_product(size: usize, left: &[f64], right: &[f64], product: &[f64]) -> f64 {
     let draws = Draws::from_seed(size as u64);
     let probe: Vec<f64> = (0..size as u64)

@@ -1,4 +1,4 @@
-//! Finds the smallest block that the allocator returns to the kernel as soon as it is freed.
+//! Finds the smallest block that the allocator returns to the kernel as soon as the block is freed.
 //!
 //! An allocator may adapt to earlier frees, as glibc's does. So each size is tried in a new copy of
 //! the process, after only one small block.
@@ -47,7 +47,7 @@ pub fn smallest_returned(largest: usize, page: usize) -> Option<SearchResult> {
 }
 
 /// Whether the allocator returns a freed block of this size to the kernel; `None` if unknown. A
-/// copy of this process tries it.
+/// copy of this process frees such a block.
 fn is_returned(size: usize, page: usize) -> Option<bool> {
     // SAFETY: the copy tries one block and ends by `_exit`, so no cleanup runs twice.
     match unsafe { libc::fork() } {

@@ -27,10 +27,10 @@ pub struct Words {
     pub source: String,
 }
 
-/// Reads a dictionary, or generates a list of words. `dictionary` is a path or `made`. Its default
-/// is the system's dictionary or, if there is none, `made`. If `count` is given, returns `count`
-/// evenly spaced words. It is an error if the dictionary has fewer words.
-pub fn words(dictionary: Option<&str>, count: Option<usize>) -> Result<Words, Problem> {
+/// Reads a dictionary, or generates a list of words. `dictionary` is a path or `made`. The default is
+/// the system's dictionary or, if there is none, `made`. With a `count`, only this number of evenly
+/// spaced words is returned. A dictionary with fewer words is an error.
+pub fn read_words(dictionary: Option<&str>, count: Option<usize>) -> Result<Words, Problem> {
     let words = match dictionary {
         Some(MADE) => generate(GENERATED_WORDS),
         Some(path) => read(path)?,
@@ -48,6 +48,7 @@ pub fn words(dictionary: Option<&str>, count: Option<usize>) -> Result<Words, Pr
     }
 }
 
+/// Reads the value of `--words`: a number, or `all`, which gives `None`.
 pub fn read_count(options: &mut Options) -> Result<Option<usize>, Problem> {
     parse_count(&options.text()?)
 }
@@ -113,19 +114,19 @@ fn evenly_spaced(words: Words, count: usize) -> Words {
 
 #[cfg(test)]
 mod tests {
-    use super::{MADE, parse_count, words};
+    use super::{MADE, parse_count, read_words};
 
     #[test]
     fn generated_words_are_distinct_sorted_and_the_same_every_time() {
-        let first = words(Some(MADE), None).unwrap().list;
+        let first = read_words(Some(MADE), None).unwrap().list;
         assert!(first.is_sorted_by(|one, next| one < next));
-        assert_eq!(first, words(Some(MADE), None).unwrap().list);
+        assert_eq!(first, read_words(Some(MADE), None).unwrap().list);
     }
 
     #[test]
     fn a_smaller_number_of_words_is_spread_over_the_whole_list() {
-        let all = words(Some(MADE), None).unwrap().list;
-        let sample = words(Some(MADE), Some(10)).unwrap().list;
+        let all = read_words(Some(MADE), None).unwrap().list;
+        let sample = read_words(Some(MADE), Some(10)).unwrap().list;
         assert_eq!(sample.len(), 10);
         assert_eq!(sample[0], all[0]);
         assert!(sample[9] >= all[all.len() * 9 / 10]);
@@ -145,7 +146,9 @@ mod tests {
 
     #[test]
     fn an_error_for_too_many_words_gives_the_size_of_the_dictionary() {
-        let problem = words(Some(MADE), Some(1 << 30)).unwrap_err().to_string();
+        let problem = read_words(Some(MADE), Some(1 << 30))
+            .unwrap_err()
+            .to_string();
         assert!(problem.contains("104334"), "{problem}");
     }
 }
