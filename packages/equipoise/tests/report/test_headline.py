@@ -15,8 +15,8 @@ from equipoise.model.result import (
     StatisticAnswer,
     Verdict,
 )
-from equipoise.report.builders.claims import campaign_answer, claims_of
 from equipoise.report.builders.origin import origin_of
+from equipoise.report.builders.statements import campaign_answer, statements_of
 from equipoise.report.builders.why import cause_sentence
 from equipoise.report.document import Answer
 from packages.equipoise.tests.documents import comparison_of, document_as, document_of
@@ -31,12 +31,12 @@ def test_one_comparison_is_its_own_headline() -> None:
     document = document_of("a", "b")
     answer = of(document)
     assert answer.title == ""
-    assert [claim.text for claim in answer.claims] == [document.comparisons[0].summary]
+    assert [statement.text for statement in answer.statements] == [document.comparisons[0].summary]
 
 
 def certainty_of(comparison: Comparison) -> tuple[str, ...]:
-    (claim,) = claims_of(replace(document_of("a", "b"), comparisons=(comparison,)))
-    return claim.certainty
+    (statement,) = statements_of(replace(document_of("a", "b"), comparisons=(comparison,)))
+    return statement.certainty_lines
 
 
 def test_the_interval_that_decided_on_equivalent_stands_beside_that_of_the_ratio() -> None:
@@ -75,7 +75,7 @@ def test_the_level_of_three_that_share_alpha_is_that_of_all_of_them() -> None:
         )
         for name, ratio in (("b", 1.2), ("c", 1.5), ("d", 1.7))
     )
-    first, *_ = claims_of(replace(document_of("a", "b", "c", "d"), comparisons=three))
+    first, *_ = statements_of(replace(document_of("a", "b", "c", "d"), comparisons=three))
     assert (first.estimate, first.interval) == (
         "×1.20",
         "interval ÷1.01 to ×2.40 (95 % over the comparisons reported)",
@@ -103,7 +103,7 @@ def test_of_many_that_are_undecided_none_is_the_largest() -> None:
     answer = of(replace(document_of("a", "b"), comparisons=comparisons))
     assert answer.title == "No difference found; all intervals are still unlimited"
     assert answer.lines == ("4 comparisons: 4 undecided.",)
-    assert answer.claims == ()
+    assert answer.statements == ()
 
 
 def answer_without_difference(

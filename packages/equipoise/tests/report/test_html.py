@@ -23,8 +23,8 @@ from equipoise.model.result import (
     State,
     StatisticAnswer,
 )
-from equipoise.report.builders.claims import strip_of
 from equipoise.report.builders.result import CampaignReport
+from equipoise.report.builders.statements import strip_of
 from equipoise.report.renderers.html import chart_without_tables, columns_of_rows
 from packages.equipoise.tests.documents import (
     HOSTILE,
@@ -137,7 +137,7 @@ def test_a_null_in_the_environment_reads_as_unknown() -> None:
     assert texts[texts.index("libraries, libc.so.6") + 1] == "2.36"
 
 
-def test_a_claim_has_the_other_facts_of_its_comparison() -> None:
+def test_a_statement_has_the_other_facts_of_its_comparison() -> None:
     comparison = replace(
         comparison_of("sort words", "sort --parallel=2 words", None),
         minimum_misleads=True,

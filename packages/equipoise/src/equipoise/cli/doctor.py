@@ -31,16 +31,16 @@ from equipoise.measure.leftovers import abandoned_probes, clear_leftovers
 from equipoise.model.errors import EXIT_INTERRUPTED
 from equipoise.model.host import SEVERITIES, Certificate, Disturbance, Examination
 from equipoise.report.document import (
-    BRIEF,
-    EVERYWHERE,
-    VERBOSE,
+    BRIEF_TERMINAL,
+    NOT_BRIEF,
+    VERBOSE_TERMINAL,
     Bullets,
     Document,
     Facts,
     Paragraph,
     Part,
     Warnings,
-    whole_and_brief,
+    full_and_brief,
 )
 from equipoise.report.renderers.terminal import print_document
 from equipoise.report.units import duration
@@ -130,20 +130,20 @@ def examination_document(examination: Examination) -> Document:
         )
         if not disturbances:
             continue
-        warnings = Warnings(disturbances, badge=severity, max_alike=len(disturbances))
+        warnings = Warnings(disturbances, badge=severity, max_per_code=len(disturbances))
         if severity == "lacks":
             parts += [
-                replace(warnings, forms=EVERYWHERE - BRIEF),
-                Paragraph(f"lacks: {_missing_features_phrase(disturbances)}", forms=BRIEF),
+                replace(warnings, forms=NOT_BRIEF),
+                Paragraph(f"lacks: {_missing_features_phrase(disturbances)}", forms=BRIEF_TERMINAL),
             ]
         else:
             brief_warnings = replace(warnings, warnings=disturbances[:_MAX_BRIEF_DISTURBANCES])
-            parts += whole_and_brief(warnings, brief_warnings)
+            parts += full_and_brief(warnings, brief_warnings)
             if (hidden_count := len(disturbances) - _MAX_BRIEF_DISTURBANCES) > 0:
                 hidden_line = f"  {hidden_count} more: {option('verbose')}"
-                parts.append(Paragraph(hidden_line, "dim", forms=BRIEF))
+                parts.append(Paragraph(hidden_line, "dim", forms=BRIEF_TERMINAL))
     unchecked = (f"not checked: {name}: {reason}" for name, reason in examination.unchecked.items())
-    parts.append(Bullets(tuple(unchecked), "dim", forms=VERBOSE))
+    parts.append(Bullets(tuple(unchecked), "dim", forms=VERBOSE_TERMINAL))
     if examination.disturbances:
         parts.append(Paragraph(_SEVERITY_LEGEND, "dim"))
     return Document("doctor", title, tuple(parts))

@@ -90,7 +90,7 @@ def command(request: ListRequest) -> int:
         document, entries = _list_by_name(request.list_name)
     write_json(json_file, lambda: msgspec.json.format(msgspec.json.encode(entries)) + b"\n")
     if json_file != "-":
-        form: Form = "verbose" if request.verbose else "screen"
+        form: Form = "verbose" if request.verbose else "brief"
         print_document(document, color=request.color, form=form)
     return 0
 

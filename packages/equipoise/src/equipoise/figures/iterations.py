@@ -1,4 +1,7 @@
-"""Chart of the iterations within the trials of a condition, and the level of the iterations."""
+"""Chart of the iterations within the trials of a condition.
+
+A level is the mean of a stretch of iterations, between two changes of level.
+"""
 
 from __future__ import annotations
 
@@ -45,6 +48,7 @@ class _Trial(Struct, frozen=True):
     """An analysed trial with the values of its iterations."""
 
     block: int
+    """Number of the trial's block."""
     values: Sequence[float]
     """Value of each iteration."""
     shape: TrialIterations | None
@@ -52,10 +56,10 @@ class _Trial(Struct, frozen=True):
 
 
 def iterations(
-    document: ResultDocument, condition: ConditionResult, metric: str
+    result: ResultDocument, condition: ConditionResult, metric: str
 ) -> alt.LayerChart | None:
-    """Draw the first `MAX_TRIALS` analysed trials; ``None`` if they report no iterations."""
-    all_trials = _read_trials(document, condition, metric)
+    """Draw the first `MAX_TRIALS` analysed trials; ``None`` if no trial reports iterations."""
+    all_trials = _trials_with_iterations(result, condition, metric)
     trials = all_trials[:MAX_TRIALS]
     if not trials:
         return None
@@ -66,8 +70,8 @@ def iterations(
     name = metric_name(metric)
     x = count_axis("iteration", 0.0, 1.0 + max_length, "iteration")
     y = _value_axis(name, unit, values / divisor)
-    color = color_of(condition_index(document, condition.name))
-    levels = _levels(trials, divisor)
+    color = color_of(condition_index(result, condition.name))
+    level_rows = _level_rows(trials, divisor)
     tooltip = tooltips(
         ("block:N", "block"),
         ("kind:N", "class of the trial"),
@@ -76,11 +80,11 @@ def iterations(
         ("value:Q", f"{name}, {unit}" if unit else name, ".5~r"),
     )
     thin_line = alt.MarkDef("line", strokeWidth=1, opacity=0.45, color=color, aria=False)
-    changes = [row for row in levels if row["iteration"] > 1]
+    change_rows = [row for row in level_rows if row["iteration"] > 1]
     layers = [
-        layer(_points(trials, group_size, divisor), thin_line, x=x, y=y, detail="block:N"),
-        layer(levels, rule(2.5, color=color), x=x, x2="end:Q", y=y, tooltip=tooltip),
-        layer(changes, point(40, color=color), x=x, y=y, tooltip=tooltip),
+        layer(_point_rows(trials, group_size, divisor), thin_line, x=x, y=y, detail="block:N"),
+        layer(level_rows, rule(2.5, color=color), x=x, x2="end:Q", y=y, tooltip=tooltip),
+        layer(change_rows, point(40, color=color), x=x, y=y, tooltip=tooltip),
     ]
     notes = [f"{metric}: {condition.iterations[metric].summary}."]
     if group_size > 1:
@@ -99,17 +103,19 @@ def iterations(
     )
 
 
-def _read_trials(document: ResultDocument, condition: ConditionResult, metric: str) -> list[_Trial]:
+def _trials_with_iterations(
+    result: ResultDocument, condition: ConditionResult, metric: str
+) -> list[_Trial]:
     shapes = {trial.block: trial for trial in condition.iterations[metric].trials}
     return [
         _Trial(row.block, row.iterations[metric], shapes.get(row.block))
-        for row in document.trials
+        for row in result.trials
         if row.analysed and row.condition == condition.name and row.iterations.get(metric)
     ]
 
 
-def _points(trials: Sequence[_Trial], group_size: int, divisor: float) -> Rows:
-    """Return the points of the thin lines; each is a median of ``group_size`` values."""
+def _point_rows(trials: Sequence[_Trial], group_size: int, divisor: float) -> Rows:
+    """Return a row for each point of the thin lines: the median of ``group_size`` values."""
     return [
         {
             "iteration": 1 + start,
@@ -121,7 +127,7 @@ def _points(trials: Sequence[_Trial], group_size: int, divisor: float) -> Rows:
     ]
 
 
-def _levels(trials: Sequence[_Trial], divisor: float) -> Rows:
+def _level_rows(trials: Sequence[_Trial], divisor: float) -> Rows:
     """Return a row for each stretch of iterations with one level."""
     return [
         {
@@ -140,7 +146,7 @@ def _levels(trials: Sequence[_Trial], divisor: float) -> Rows:
 def _value_axis(
     name: str, unit: str, values: np.ndarray[tuple[int], np.dtype[np.float64]]
 ) -> alt.Y:
-    """Return an axis over all values; outliers stay, because they may show a warm-up."""
+    """Return an axis over all values, also outliers, because outliers may show a warm-up."""
     title = f"{name}, in {unit}" if unit else name
     low, high = float(values.min()), float(values.max())
     if low > 0.0 and high > _MAX_LINEAR_RATIO * low:

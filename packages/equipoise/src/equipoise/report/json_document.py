@@ -20,7 +20,7 @@ from equipoise.model.kinds import ORDINARY, TAG, every_kind, import_path_of, kin
 from equipoise.model.pooled import POOLED_SCHEMA, PooledCampaigns
 from equipoise.model.quantities import MAX_MEASURED_VALUE, Interval
 from equipoise.model.result import SCHEMA, Comparison, MetricSummary, ResultDocument
-from equipoise.report.kind import report_kind
+from equipoise.report.kind import kind_report
 
 MAX_FILE_BYTES = 1024 * 1024 * 1024
 """Maximum size of a document; a campaign of 100,000 trials writes about 100 MB."""
@@ -266,7 +266,7 @@ def _contradictions(document: ResultDocument) -> Iterator[str]:
         yield from _contradictions_in_comparison(comparison)
         if missing_names := {comparison.baseline, comparison.candidate} - names:
             yield f"the compared condition {min(missing_names)} is missing"
-    yield from report_kind(document).contradictions(document)
+    yield from kind_report(document).contradictions(document)
 
 
 def is_possible_ratio(part: RatioWithLevel) -> bool:

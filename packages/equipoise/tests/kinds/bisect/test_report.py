@@ -1,4 +1,4 @@
-"""The result of a bisection in every form: culprits, remaining commits and claims."""
+"""The result of a bisection in every form: culprits, remaining commits and statements."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def cells(document: ResultDocument) -> list[list[str]]:
     return [[cell.strip() for cell in row.split("|")[1:-1]] for row in rows if "|" in row]
 
 
-def test_a_culprit_is_named_with_its_step_and_the_condition_of_the_claim() -> None:
+def test_a_culprit_is_named_with_its_step_and_the_condition_of_the_statement() -> None:
     text = screen(bisect_document())
     assert text.startswith(
         "culprit: 17ba079149 (Change 11) made it 3.10 % slower (2.40 % to 3.80 %). "
@@ -277,7 +277,7 @@ def test_the_document_keeps_to_its_schema_and_comes_back(tmp_path: Path) -> None
     read = read_document(path)
     assert isinstance(read, BisectDocument)
     assert read == document
-    assert answer_of(campaign_document(CampaignReport(read))).claims
+    assert answer_of(campaign_document(CampaignReport(read))).statements
 
 
 def test_in_python_it_prints_the_answer_and_draws_the_search() -> None:

@@ -1,4 +1,4 @@
-"""The result of a history in every form: changes, the curve, campaigns and claims."""
+"""The result of a history in every form: changes, the curve, campaigns and statements."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_many_changes_are_a_table_on_a_screen() -> None:
     ] == [name_of(place)[:10] for place in (2, 4, 9, 12)]
 
 
-def test_the_claims_are_always_shown() -> None:
+def test_the_statements_are_always_shown() -> None:
     document = history_document()
     promises = (
         "At most 5 % of the changes that such histories name are false on average, however long "
@@ -170,7 +170,7 @@ def test_reports_show_values_if_more_of_the_metric_is_better() -> None:
     document = replace(history_document(result=result), more_is_better=("throughput_per_s",))
     assert "-20.0 %, 99.75 % interval -20.4 % to -19.5 %" in screen(document)
     # A fall has the colour of a loss, as a ratio of costs above 1 has.
-    assert [claim.color_verdict for claim in build_answer(document, result).claims] == [
+    assert [statement.color_verdict for statement in build_answer(document, result).statements] == [
         "slower",
         "faster",
     ]

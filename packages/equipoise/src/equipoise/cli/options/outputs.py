@@ -218,7 +218,7 @@ class OutputOptions(Struct, frozen=True):
     @property
     def screen_form(self) -> Form:
         """Form of the document on the terminal: all details, or the answer alone."""
-        return "verbose" if self.verbose else "screen"
+        return "verbose" if self.verbose else "brief"
 
     def written_files(self) -> list[Path]:
         """Return all files that the command will write."""

@@ -43,7 +43,7 @@ from equipoise.model.kinds import load
 from equipoise.model.plan import Plan, Stopping
 from equipoise.model.record import RunRecord
 from equipoise.model.result import ResultDocument
-from equipoise.report.document import BRIEF, Document, Paragraph, Part
+from equipoise.report.document import BRIEF_TERMINAL, Document, Paragraph, Part
 from equipoise.shared.spelling import option
 from equipoise.studies.data_sets import require_data
 from equipoise.why.causes.ranking import suggested_causes
@@ -410,15 +410,15 @@ def _show(
 def explanation_document(document: ResultDocument, gap: Gap) -> Document:
     """Build the document that the terminal shows: the gap, and its explanation."""
     from equipoise.report.builders.why import why_parts
-    from equipoise.report.kind import report_kind
+    from equipoise.report.kind import kind_report
 
     title = gap.comparison.summary if gap.is_explainable else nothing_to_explain_sentence(gap)
     parts: list[Part] = [Paragraph(title, "strong")]
     if gap.is_explainable:
-        parts += [*why_parts(document), *report_kind(document).gap_parts(document)]
+        parts += [*why_parts(document), *kind_report(document).gap_parts(document)]
     if gap.chosen_because is not None:
         choice = f"{gap.chosen_because}; --baseline and --candidate choose another comparison"
         parts.append(Paragraph(choice, "dim"))
     footer = f"run {document.run.id} (more: {option('verbose')})"
-    parts.append(Paragraph(footer, "dim", forms=BRIEF))
+    parts.append(Paragraph(footer, "dim", forms=BRIEF_TERMINAL))
     return Document(document.run.id, title, tuple(parts))

@@ -25,14 +25,14 @@ from equipoise.model.plan import COMPARE_STUDY, PRIMARY_METRIC
 from equipoise.model.result import Comparison, ConditionResult, ResultDocument
 from equipoise.report.document import (
     PAGE,
-    SCREEN,
-    TEXT,
+    TERMINAL,
+    TEXT_AND_NOTEBOOK,
     UNKNOWN,
     Cell,
+    ConditionName,
     HeadedCells,
     Histogram,
-    Name,
-    Styled,
+    StyledText,
     Table,
     columns_and_rows,
 )
@@ -57,13 +57,13 @@ MAX_METRIC_COLUMNS = 3
 """Maximum number of other metrics with a column; further metrics are in extra tables."""
 
 
-def screen_table(document: ResultDocument) -> Table:
+def terminal_table(result: ResultDocument) -> Table:
     """Build the terminal's table: a median, its spread and a histogram for each condition."""
-    metric = document.primary_metric
-    columns = _MainColumns.of(document)
-    values = analysed_values(document, metric)
+    metric = result.primary_metric
+    columns = _MainColumns.of(result)
+    values = analysed_values(result, metric)
     rows: list[HeadedCells] = []
-    for condition in document.conditions:
+    for condition in result.conditions:
         summary = condition.metrics.get(metric)
         histogram: Cell = UNKNOWN
         if summary is not None:
@@ -80,20 +80,20 @@ def screen_table(document: ResultDocument) -> Table:
     return Table(*columns_and_rows(rows), notes=columns.notes)
 
 
-def grouped_table(document: ResultDocument) -> Table:
+def grouped_table(result: ResultDocument) -> Table:
     """Build the terminal's table of a study; conditions of a group differ in one factor only."""
-    columns, comparisons = _MainColumns.of(document), document.primary_comparisons
-    factor = compared_factor(document, comparisons[0])
+    columns, comparisons = _MainColumns.of(result), result.primary_comparisons
+    factor = compared_factor(result, comparisons[0])
     by_candidate = {comparison.candidate: comparison for comparison in comparisons}
     baselines = {comparison.baseline for comparison in comparisons}
     # In `compare`, the name of a condition already contains its levels.
-    has_full_names = document.run.study == COMPARE_STUDY
+    has_full_names = result.run.study == COMPARE_STUDY
     heading = "condition" if has_full_names else factor or "condition"
     rows: list[HeadedCells] = []
-    for levels, conditions in _groups_by_levels(document.conditions, factor).items():
+    for levels, conditions in _groups_by_levels(result.conditions, factor).items():
         if levels and not has_full_names:
             group = ", ".join(f"{name} {level}" for name, level in levels)
-            rows.append((("", Styled(group, "strong")),))
+            rows.append((("", StyledText(group, "strong")),))
         for condition in conditions:
             name = condition.name
             shown_name = name if has_full_names else condition.levels.get(factor or "", name)
@@ -101,34 +101,34 @@ def grouped_table(document: ResultDocument) -> Table:
                 (
                     (f"{heading}:name", shown_name),
                     *columns.primary_cells(condition),
-                    *_verdict_cells(by_candidate.get(name), document, name in baselines),
+                    *_verdict_cells(by_candidate.get(name), result, name in baselines),
                     *columns.other_cells(condition),
                 )
             )
-    return Table(*columns_and_rows(rows), notes=columns.notes, forms=SCREEN)
+    return Table(*columns_and_rows(rows), notes=columns.notes, forms=TERMINAL)
 
 
-def written_table(document: ResultDocument) -> Table:
+def text_table(result: ResultDocument) -> Table:
     """Build the table for Markdown, LaTeX and a notebook, with the verdict of each condition."""
-    columns, comparisons = _MainColumns.of(document), document.primary_comparisons
+    columns, comparisons = _MainColumns.of(result), result.primary_comparisons
     # Comparisons of trials without a random order; they have no verdict.
-    samples = document.samples
+    samples = result.samples
     # The change against the baseline, its interval and the verdict, by candidate.
     verdicts: dict[str, tuple[str, str, str]] = {}
     for comparison in comparisons:
-        shown = shown_comparison(document, comparison)
+        shown = shown_comparison(result, comparison)
         change, interval = estimate_and_interval(shown.ratio, shown.ratio_ci)
-        verdict_text = shown_verdict(document, comparison)
+        verdict_text = shown_verdict(result, comparison)
         verdicts[comparison.candidate] = (change, _intervals_text(shown, interval), verdict_text)
     for sample in samples:
         change, interval = estimate_and_interval(
             sample.ratio, sample.ratio_ci, unknown="unknown", unlimited="unknown"
         )
-        verdicts[sample.candidate] = (change, interval, document.kind.name)
+        verdicts[sample.candidate] = (change, interval, result.kind.name)
     baselines = {comparison.baseline for comparison in comparisons}
     baselines |= {sample.baseline for sample in samples}
     rows: list[HeadedCells] = []
-    for condition in document.conditions:
+    for condition in result.conditions:
         no_verdict = ("baseline" if condition.name in baselines else UNKNOWN, "", "")
         verdict = verdicts.get(condition.name, no_verdict) if verdicts else ()
         headings = ("Against baseline:number", "Interval:number", "Verdict:number")
@@ -142,17 +142,19 @@ def written_table(document: ResultDocument) -> Table:
                 *columns.capitalized_other_cells(condition),
             )
         )
-    return Table(*columns_and_rows(rows), notes=columns.notes, forms=TEXT)
+    return Table(*columns_and_rows(rows), notes=columns.notes, forms=TEXT_AND_NOTEBOOK)
 
 
-def page_table(document: ResultDocument) -> Table:
+def page_table(result: ResultDocument) -> Table:
     """Build the table of an HTML page, with the command and the colour of each condition."""
-    columns = _MainColumns.of(document)
+    columns = _MainColumns.of(result)
     metric = columns.primary_metric
     rows: list[HeadedCells] = []
-    for index, condition in enumerate(document.conditions):
+    for index, condition in enumerate(result.conditions):
         command = shlex.join(condition.command)
-        name = Name(condition.name, color_of(index), "" if command == condition.name else command)
+        name = ConditionName(
+            condition.name, color_of(index), "" if command == condition.name else command
+        )
         summary = condition.metrics.get(metric)
         minimum = UNKNOWN if summary is None else metric_value(summary.min, metric)
         drift = None if summary is None or summary.drift is None else summary.drift.ratio
@@ -170,15 +172,15 @@ def page_table(document: ResultDocument) -> Table:
     return Table(*columns_and_rows(rows), label="Conditions", notes=columns.notes, forms=PAGE)
 
 
-def further_tables(document: ResultDocument) -> Iterator[Table]:
+def further_tables(result: ResultDocument) -> Iterator[Table]:
     """Build the tables of the requested metrics that have no column in the main table."""
-    further_metrics = _MainColumns.of(document).further_metrics
+    further_metrics = _MainColumns.of(result).further_metrics
     for begin in range(0, len(further_metrics), MAX_METRIC_COLUMNS + 1):
         metrics = further_metrics[begin : begin + MAX_METRIC_COLUMNS + 1]
-        more_is_better = [metric for metric in metrics if metric in document.more_is_better]
+        more_is_better = [metric for metric in metrics if metric in result.more_is_better]
         rows = (
             (("condition:name", condition.name), *_median_cells(condition, metrics, "median {}"))
-            for condition in document.conditions
+            for condition in result.conditions
         )
         yield Table(
             *columns_and_rows(rows),
@@ -206,55 +208,55 @@ def _intervals_text(comparison: Comparison, ratio_ci: str) -> str:
     return ", ".join(filter(None, (ratio_ci, equivalence_text(comparison))))
 
 
-def other_metrics_table(document: ResultDocument, comparisons: Sequence[Comparison]) -> Table:
+def other_metrics_table(result: ResultDocument, comparisons: Sequence[Comparison]) -> Table:
     """Build the table of comparisons on metrics other than the primary metric."""
     rows = (
         {
             "other metrics": comparison.metric,
             "candidate": comparison.candidate,
-            **_effect_cells(shown_comparison(document, comparison)),
-            "verdict": shown_verdict(document, comparison),
+            **_effect_cells(shown_comparison(result, comparison)),
+            "verdict": shown_verdict(result, comparison),
         }
         for comparison in comparisons
     )
     return Table(*columns_and_rows(rows), label="Other metrics", max_rows=MAX_OTHER_METRIC_ROWS)
 
 
-def scaling_tables(document: ResultDocument, metric: str, excluded: str | None) -> Iterator[Table]:
+def scaling_tables(result: ResultDocument, metric: str, excluded: str | None) -> Iterator[Table]:
     """Build a table for each factor that is a size, except the factor ``excluded``."""
-    for factor in numeric_factors(document, metric):
-        laws = scaling_laws(document, factor, metric)
+    for factor in numeric_factors(result, metric):
+        laws = scaling_laws(result, factor, metric)
         if factor != excluded and laws:
             yield _scaling_table(factor, metric, laws)
 
 
-def compared_factor(document: ResultDocument, comparison: Comparison) -> str | None:
+def compared_factor(result: ResultDocument, comparison: Comparison) -> str | None:
     """Return the factor whose level differs between the two conditions of a comparison."""
-    levels = {condition.name: condition.levels for condition in document.conditions}
+    levels = {condition.name: condition.levels for condition in result.conditions}
     baseline, candidate = (
         levels.get(name, {}) for name in (comparison.baseline, comparison.candidate)
     )
     return next((name for name in candidate if baseline.get(name) != candidate[name]), None)
 
 
-def shown_comparison(document: ResultDocument, comparison: ComparisonT) -> ComparisonT:
+def shown_comparison(result: ResultDocument, comparison: ComparisonT) -> ComparisonT:
     """Return a comparison with ratios of values instead of ratios of costs.
 
     If more of a metric is better, the one ratio is the inverse of the other; else they are equal.
     """
     return (
         with_ratios_of_values(comparison)
-        if comparison.metric in document.more_is_better
+        if comparison.metric in result.more_is_better
         else comparison
     )
 
 
-def shown_verdict(document: ResultDocument, comparison: Comparison) -> str:
+def shown_verdict(result: ResultDocument, comparison: Comparison) -> str:
     """Return the verdict as a word that fits its metric, such as ``slower`` or ``more``."""
     return verdict_word(
         comparison.verdict,
         comparison.metric,
-        more_is_better=comparison.metric in document.more_is_better,
+        more_is_better=comparison.metric in result.more_is_better,
     )
 
 
@@ -274,30 +276,30 @@ class _MainColumns(Struct, frozen=True):
     """Notes below the table."""
 
     @classmethod
-    def of(cls, document: ResultDocument) -> _MainColumns:
+    def of(cls, result: ResultDocument) -> _MainColumns:
         """Return the metrics of a result."""
-        primary_metric = document.primary_metric
-        metrics = [comparison.metric for comparison in document.comparisons]
-        if document.typical is not None:
+        primary_metric = result.primary_metric
+        metrics = [comparison.metric for comparison in result.comparisons]
+        if result.typical is not None:
             # The campaign has only one condition.
-            metrics += document.typical.other_metrics
+            metrics += result.typical.other_metrics
         requested_metrics = [
             metric
             for metric in dict.fromkeys(metrics)
             if metric not in (primary_metric, PRIMARY_METRIC)
         ]
         other_metrics = requested_metrics[:MAX_METRIC_COLUMNS]
-        has_random_order = document.has_random_order
-        has_time = any(PRIMARY_METRIC in condition.metrics for condition in document.conditions)
+        has_random_order = result.has_random_order
+        has_time = any(PRIMARY_METRIC in condition.metrics for condition in result.conditions)
         # Functions share a process, so the time of the process belongs to no single function.
-        owns_process = not document.shares_processes
+        owns_process = not result.shares_processes
         if has_random_order and owns_process and has_time and primary_metric != PRIMARY_METRIC:
             other_metrics.append(PRIMARY_METRIC)
         heading = "median"
         if primary_metric != PRIMARY_METRIC and has_random_order:
             heading = f"median {metric_name(primary_metric)}"
         shown_metrics = (primary_metric, *other_metrics)
-        more_is_better = [metric for metric in shown_metrics if metric in document.more_is_better]
+        more_is_better = [metric for metric in shown_metrics if metric in result.more_is_better]
         return cls(
             primary_metric,
             heading,
@@ -314,7 +316,10 @@ class _MainColumns(Struct, frozen=True):
         interval, spread = UNKNOWN, UNKNOWN
         if summary is not None:
             format_value = metric_formatter(self.primary_metric)
-            median, spread = Styled(format_value(summary.median), "strong"), spread_text(summary)
+            median, spread = (
+                StyledText(format_value(summary.median), "strong"),
+                spread_text(summary),
+            )
             interval = range_text(summary.median_ci, format_value)
         yield f"{self.heading}:number", median
         yield "95 % interval", interval
@@ -351,14 +356,14 @@ def _median_cells(
 
 
 def _verdict_cells(
-    comparison: Comparison | None, document: ResultDocument, is_baseline: bool
+    comparison: Comparison | None, result: ResultDocument, is_baseline: bool
 ) -> Iterator[tuple[str, Cell]]:
     """Yield the change against the baseline, its interval and the verdict."""
-    change: Cell = Styled("baseline" if is_baseline else UNKNOWN, "dim")
-    interval, verdict = "", Styled("")
+    change: Cell = StyledText("baseline" if is_baseline else UNKNOWN, "dim")
+    interval, verdict = "", StyledText("")
     if comparison is not None:
-        change, interval = _effect_cells(shown_comparison(document, comparison)).values()
-        verdict = Styled(shown_verdict(document, comparison), comparison.verdict)
+        change, interval = _effect_cells(shown_comparison(result, comparison)).values()
+        verdict = StyledText(shown_verdict(result, comparison), comparison.verdict)
     yield "against baseline:number", change
     yield "interval", interval
     yield "verdict", verdict
@@ -427,4 +432,4 @@ def _scaling_table(factor: str, metric: str, laws: dict[str, ScalingLaw]) -> Tab
                 else "too few blocks to exclude one",
             }
         rows.append(row)
-    return Table(*columns_and_rows(rows), forms=SCREEN)
+    return Table(*columns_and_rows(rows), forms=TERMINAL)

@@ -14,29 +14,29 @@ from msgspec.structs import replace
 
 from equipoise.model.quantities import counted
 from equipoise.report.document import (
-    BRIEF,
-    EVERYWHERE,
+    BRIEF_TERMINAL,
+    NOT_BRIEF,
+    NOT_TERMINAL,
     UNKNOWN,
-    VERBOSE,
-    WRITTEN,
+    VERBOSE_TERMINAL,
     Answer,
     Cell,
-    Claim,
     Column,
+    CsvRow,
     Document,
     Facts,
     Figures,
-    NumberRow,
     Origin,
     Paragraph,
     Part,
     Section,
+    Statement,
     Table,
     Warnings,
     columns_and_rows,
     computation_parts,
+    full_and_brief,
     interval_cells,
-    whole_and_brief,
 )
 from equipoise.shared.spelling import option
 from equipoise_matching.matching.report import (
@@ -69,7 +69,7 @@ if TYPE_CHECKING:
 
 def answer_with_color(report: Report, verdict: str) -> Answer:
     """Build the answer of a report in the colour of a verdict."""
-    claim = Claim(
+    statement = Statement(
         badge=report.badge,
         color_verdict=verdict,
         text=report.text,
@@ -77,18 +77,18 @@ def answer_with_color(report: Report, verdict: str) -> Answer:
         interval=report.interval,
         remarks=report.remarks,
     )
-    return Answer("", claims=(claim,), warning_count=len(report.warnings))
+    return Answer("", statements=(statement,), warning_count=len(report.warnings))
 
 
 def answers_by_form(
     report: Report, verdict: str, brief_remarks: tuple[str, ...]
 ) -> tuple[Answer, Answer]:
-    """Build two answers: for a brief screen with ``brief_remarks``, and for other forms."""
+    """Build two answers: for a brief terminal with ``brief_remarks``, and for other forms."""
     answer = answer_with_color(report, verdict)
-    (claim,) = answer.claims
-    # On a brief screen, the sentence of the claim already has the estimate and its interval.
-    brief_claim = replace(claim, remarks=brief_remarks, estimate="", interval="")
-    return whole_and_brief(answer, replace(answer, claims=(brief_claim,)))
+    (statement,) = answer.statements
+    # On a brief terminal, the sentence of the statement already has the estimate and its interval.
+    brief_statement = replace(statement, remarks=brief_remarks, estimate="", interval="")
+    return full_and_brief(answer, replace(answer, statements=(brief_statement,)))
 
 
 def table_of(table: TextTable) -> Table:
@@ -186,15 +186,18 @@ def _document(
     parts: tuple[Part, ...] = (
         *answers_by_form(report, _verdict_color_of_match(balance, effect), remarks),
         Figures(draw_figures),
-        replace(facts, forms=VERBOSE),
+        replace(facts, forms=VERBOSE_TERMINAL),
         *(
-            replace(table, forms=WRITTEN if table.title == "Strata" else EVERYWHERE - BRIEF)
+            replace(
+                table,
+                forms=NOT_TERMINAL if table.title == "Strata" else NOT_BRIEF,
+            )
             for table in tables
         ),
         *_brief_weights_table(search),
         _brief_balance_table(balance),
         *warning_parts(report.warnings),
-        Section("What it rests on", (facts,), forms=WRITTEN),
+        Section("What it rests on", (facts,), forms=NOT_TERMINAL),
         *computation_parts(report.method, command),
         _options_line(),
     )
@@ -202,7 +205,7 @@ def _document(
         name=report.badge,
         title=f"{question.treatment} in {question.source}",
         parts=parts,
-        numbers=(
+        csv_rows=(
             *_effect_numbers(effect, naive, question),
             *_balance_numbers(balance),
             *_weight_numbers(search),
@@ -220,7 +223,7 @@ def _brief_remarks(naive: Difference | None, matches: MatchResult | None) -> tup
 def _brief_weights_table(search: GenMatchResult | None) -> Iterator[Table]:
     if search is not None:
         weights = table_of(weights_table(search))
-        yield replace(weights, max_rows=_MAX_BRIEF_ROWS, forms=BRIEF)
+        yield replace(weights, max_rows=_MAX_BRIEF_ROWS, forms=BRIEF_TERMINAL)
 
 
 def _brief_balance_table(balance: Balance) -> Table:
@@ -232,7 +235,9 @@ def _brief_balance_table(balance: Balance) -> Table:
             row["after matching:number"] = _percent(abs(balance.after[index].sdiff))
         rows.append(row)
     note = "differs: the means of both groups, in percent of a standard deviation."
-    return Table(*columns_and_rows(rows), notes=(note,), max_rows=_MAX_BRIEF_ROWS, forms=BRIEF)
+    return Table(
+        *columns_and_rows(rows), notes=(note,), max_rows=_MAX_BRIEF_ROWS, forms=BRIEF_TERMINAL
+    )
 
 
 def _percent(value: float) -> str:
@@ -240,17 +245,17 @@ def _percent(value: float) -> str:
 
 
 def warning_parts(warnings: Sequence[AnalysisWarning]) -> Iterator[Part]:
-    """Build the warnings of an analysis; a brief screen has only the first warning."""
+    """Build the warnings of an analysis; a brief terminal has only the first warning."""
     if warnings:
-        yield from whole_and_brief(Warnings(tuple(warnings)), Warnings(tuple(warnings[:1])))
+        yield from full_and_brief(Warnings(tuple(warnings)), Warnings(tuple(warnings[:1])))
         if hidden_count := len(warnings) - 1:
             text = f"  {counted(hidden_count, 'more warning')}: {option('verbose')}"
-            yield Paragraph(text, "dim", forms=BRIEF)
+            yield Paragraph(text, "dim", forms=BRIEF_TERMINAL)
 
 
 def _options_line() -> Paragraph:
     text = f"more: {option('verbose')}, or the page of {option('report')}"
-    return Paragraph(text, "dim", forms=BRIEF)
+    return Paragraph(text, "dim", forms=BRIEF_TERMINAL)
 
 
 def _question_sentence(question: MatchQuestion, search: GenMatchResult | None) -> str:
@@ -324,21 +329,21 @@ def _balance_figures(balance: Balance, search: GenMatchResult | None) -> Iterato
 
 def _effect_numbers(
     effect: Difference | None, naive: Difference | None, question: MatchQuestion
-) -> Iterator[NumberRow]:
+) -> Iterator[CsvRow]:
     for when, difference in (("before", naive), ("after", effect)):
         if difference is not None:
             low, high = difference.interval or (None, None)
-            row: NumberRow = {"kind": "effect", "name": question.outcome, "when": when}
+            row: CsvRow = {"kind": "effect", "name": question.outcome, "when": when}
             yield {**row, "estimate": difference.value, "low": low, "high": high}
 
 
-def _balance_numbers(balance: Balance) -> Iterator[NumberRow]:
+def _balance_numbers(balance: Balance) -> Iterator[CsvRow]:
     for row in balance.rows():
         (_, name), (_, when), *values = row.items()
         yield {"kind": "covariate", "name": name, "when": when, **dict(values)}
 
 
-def _weight_numbers(search: GenMatchResult | None) -> Iterator[NumberRow]:
+def _weight_numbers(search: GenMatchResult | None) -> Iterator[CsvRow]:
     if search is not None:
         for name, weight in zip(search.names, search.weights.tolist(), strict=True):
             yield {"kind": "weight", "name": name, "weight": weight}
@@ -350,11 +355,11 @@ def observation_document(result: ObservationResult, command: str) -> Document:
     ``command`` is the command line that computes the result again, or empty.
     """
     report, question = observation_report(result), result.question
-    facts = Section("What it rests on", (Facts(report.facts),), forms=EVERYWHERE - BRIEF)
+    facts = Section("What it rests on", (Facts(report.facts),), forms=NOT_BRIEF)
     parts: tuple[Part, ...] = (
         *answers_by_form(report, _verdict_color_of_log(result), report.remarks),
         Figures(lambda: _observed_figures(result)),
-        *(replace(table_of(table), forms=EVERYWHERE - BRIEF) for table in report.tables),
+        *(replace(table_of(table), forms=NOT_BRIEF) for table in report.tables),
         *_brief_observation_parts(result, report),
         facts,
         *warning_parts(report.warnings),
@@ -365,7 +370,7 @@ def observation_document(result: ObservationResult, command: str) -> Document:
         name="observed",
         title=f"{question.candidate} against {question.baseline}",
         parts=parts,
-        numbers=(*_observed_effects(result), *_observed_balance(result)),
+        csv_rows=(*_observed_effects(result), *_observed_balance(result)),
         origin=Origin(
             f"What does {question.candidate} change of {question.outcome}, against "
             f"{question.baseline}? From {question.source}",
@@ -375,7 +380,7 @@ def observation_document(result: ObservationResult, command: str) -> Document:
 
 
 def _brief_observation_parts(result: ObservationResult, report: Report) -> Iterator[Part]:
-    """Build the parts for a brief screen: the balance, the strata and the facts."""
+    """Build the parts for a brief terminal: the balance, the strata and the facts."""
     rows = (
         {
             "covariate:name": covariate.column,
@@ -386,13 +391,15 @@ def _brief_observation_parts(result: ObservationResult, report: Report) -> Itera
     )
     if result.balance:
         note = "differs: the means of both versions, in standard deviations (sd)."
-        yield Table(*columns_and_rows(rows), notes=(note,), max_rows=_MAX_BRIEF_ROWS, forms=BRIEF)
+        yield Table(
+            *columns_and_rows(rows), notes=(note,), max_rows=_MAX_BRIEF_ROWS, forms=BRIEF_TERMINAL
+        )
     if result.strata is not None:
         (strata,) = (table_of(table) for table in report.tables if table.title == STRATUM)
-        yield replace(strata, max_rows=_MAX_BRIEF_ROWS, forms=BRIEF)
+        yield replace(strata, max_rows=_MAX_BRIEF_ROWS, forms=BRIEF_TERMINAL)
     placebos = tuple((f"placebo {placebo.kind}", placebo.summary) for placebo in result.placebos)
     row_counts = tuple((name, text) for name, text in report.facts if name == ROWS)
-    yield Facts((*row_counts, ("about", result.about), *placebos), forms=BRIEF)
+    yield Facts((*row_counts, ("about", result.about), *placebos), forms=BRIEF_TERMINAL)
 
 
 def _deviations_text(difference: float | None) -> str:
@@ -422,7 +429,7 @@ def _verdict_color_of_log(result: ObservationResult) -> str:
     return "slower" if effect.interval[0] > (0.0 if effect.ratio is None else 1.0) else "faster"
 
 
-def _observed_effects(result: ObservationResult) -> Iterator[NumberRow]:
+def _observed_effects(result: ObservationResult) -> Iterator[CsvRow]:
     for name, _, effect in result.effects:
         yield {
             "kind": "effect",
@@ -432,7 +439,7 @@ def _observed_effects(result: ObservationResult) -> Iterator[NumberRow]:
         }
 
 
-def _observed_balance(result: ObservationResult) -> Iterator[NumberRow]:
+def _observed_balance(result: ObservationResult) -> Iterator[CsvRow]:
     for covariate in result.balance:
         yield {
             "kind": "covariate",

@@ -21,7 +21,7 @@ from equipoise.report.document import (
     Document,
     Paragraph,
     Section,
-    Styled,
+    StyledText,
     Table,
     columns_and_rows,
 )
@@ -97,11 +97,11 @@ def _reference_cells(row: ReferenceRow) -> Mapping[str, Cell]:
     ratio, interval = estimate_and_interval(
         row.ratio, row.ratio_ci, unknown=UNKNOWN, unlimited=UNKNOWN
     )
-    change_cell = Styled("", "strong")
+    change_cell = StyledText("", "strong")
     if row.changed is None:
-        change_cell = Styled(row.unknown or "", "caution")
+        change_cell = StyledText(row.unknown or "", "caution")
     elif row.changed and row.ratio is not None:
-        change_cell = Styled("costs more" if row.ratio > 1.0 else "costs less", "strong")
+        change_cell = StyledText("costs more" if row.ratio > 1.0 else "costs less", "strong")
     return {
         "row": row.name,
         "there:number": there,
@@ -241,9 +241,9 @@ def _pooled_cells(comparison: PooledComparison, numbers: Sequence[int]) -> tuple
     )
     return (
         comparison.candidate,
-        Styled(common_ratio, "strong"),
+        StyledText(common_ratio, "strong"),
         "" if comparison.common.unknown_because else common_interval,
-        Styled(mean_ratio, "strong"),
+        StyledText(mean_ratio, "strong"),
         mean_interval,
         f"±{between_percent:.1f} %",
         *(change_text(ratio, UNKNOWN) for ratio in ratios),

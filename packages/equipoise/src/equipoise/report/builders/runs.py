@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from equipoise.model.quantities import counted
 from equipoise.model.record import RunSummary
 from equipoise.report.document import (
-    BRIEF,
-    SCREEN,
+    BRIEF_TERMINAL,
+    TERMINAL,
     UNKNOWN,
-    VERBOSE,
+    VERBOSE_TERMINAL,
     Bullets,
     Cell,
     Document,
@@ -22,7 +22,7 @@ from equipoise.report.document import (
     Part,
     Table,
     columns_and_rows,
-    whole_and_brief,
+    full_and_brief,
 )
 from equipoise.shared.spelling import option
 
@@ -40,18 +40,18 @@ def other_campaigns_parts(campaigns: Sequence[RunSummary]) -> Iterator[Part]:
         f"Other campaigns of the same commands in this ledger: {len(campaigns)}. "
         "Choosing the run you like best is not evidence.",
         "dim",
-        forms=SCREEN,
+        forms=TERMINAL,
     )
     lines = (
         f"  {campaign.id}  {local_time(campaign.started_at)}  {campaign.trials} trials  "
         f"{campaign.stopped_because or 'not ended'}"
         for campaign in campaigns[-_MAX_OTHER_CAMPAIGNS:]
     )
-    yield Bullets(tuple(lines), "dim", forms=VERBOSE)
+    yield Bullets(tuple(lines), "dim", forms=VERBOSE_TERMINAL)
 
 
 def runs_document(runs: Sequence[RunSummary]) -> Document:
-    """Build the document with all campaigns; a brief screen lists only the latest ones."""
+    """Build the document with all campaigns; a brief terminal lists only the latest ones."""
     if not runs:
         return Document("runs", "Campaigns", (Paragraph("no campaigns yet"),))
     table = runs_table(runs)
@@ -61,11 +61,11 @@ def runs_document(runs: Sequence[RunSummary]) -> Document:
     title = f"{counted(len(runs), 'campaign')} in this ledger{order_phrase}; {hint}."
     parts: list[Part] = [
         Paragraph(title),
-        *whole_and_brief(table, replace(table, rows=latest_rows)),
+        *full_and_brief(table, replace(table, rows=latest_rows)),
     ]
     if hidden_count := len(table.rows) - len(latest_rows):
         text = f"{hidden_count} earlier: {option('verbose')}"
-        parts.append(Paragraph(text, "dim", forms=BRIEF))
+        parts.append(Paragraph(text, "dim", forms=BRIEF_TERMINAL))
     return Document("runs", title, tuple(parts))
 
 

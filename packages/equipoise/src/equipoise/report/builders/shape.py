@@ -29,23 +29,23 @@ from equipoise.model.result import (
 )
 from equipoise.report.builders.conditions import shown_comparison
 from equipoise.report.document import (
-    MAX_ALIKE,
-    MAX_CLAIMS,
+    MAX_SIMILAR_LINES,
+    MAX_STATEMENTS,
     PAGE,
-    SCREEN,
+    TERMINAL,
     UNKNOWN,
     Bullets,
+    ConditionName,
     Facts,
     HeadedCells,
-    Name,
     Paragraph,
     Part,
     Section,
-    Styled,
+    StyledText,
     Table,
     columns_and_rows,
 )
-from equipoise.report.kind import report_kind
+from equipoise.report.kind import kind_report
 from equipoise.report.units import (
     capitalized,
     change_text,
@@ -72,7 +72,7 @@ _MODE_COVARIATES = {
     "argument_bytes": ("a short path of the program", "a long path of the program"),
 }
 """By covariate: phrases for a mode with low values, and for a mode with high values."""
-_MAX_SCREEN_LINES = 6
+_MAX_SHAPE_LINES = 6
 """Maximum number of lines on unusual shapes on a terminal."""
 _MAX_DRIFT_P_VALUE = 0.01
 """Maximum p-value of a drift that is shown; small, because there may be many conditions."""
@@ -90,15 +90,15 @@ _MAX_ADVICE = 3
 """Maximum number of rows whose advice a terminal shows."""
 
 
-def shape_section(document: ResultDocument, comparisons: Sequence[Comparison]) -> Section:
+def shape_section(result: ResultDocument, comparisons: Sequence[Comparison]) -> Section:
     """Build the section of a page on the distribution of each condition."""
     min_effect = min((row.min_effect for row in comparisons), default=0.0)
-    kind = report_kind(document)
-    names_and_lines: list[tuple[Name, str | tuple[str, ...]]] = []
-    for index, condition in enumerate(document.conditions):
-        metric = kind.metric_of(document, condition)
+    kind = kind_report(result)
+    names_and_lines: list[tuple[ConditionName, str | tuple[str, ...]]] = []
+    for index, condition in enumerate(result.conditions):
+        metric = kind.metric_of(result, condition)
         lines = tuple(_page_shape_lines(condition, metric, min_effect))
-        name = Name(condition.name, color_of(index))
+        name = ConditionName(condition.name, color_of(index))
         names_and_lines.append((name, lines or "unknown: no trial has the metric"))
     if not names_and_lines:
         return Section("Shape", (), forms=PAGE)
@@ -106,7 +106,7 @@ def shape_section(document: ResultDocument, comparisons: Sequence[Comparison]) -
     if len(names_and_lines) > MAX_UNFOLDED_CONDITIONS:
         title = f"Shape of each of the {len(names_and_lines)} conditions"
         parts = [Section(title, tuple(parts), folded=True)]
-    parts += (Paragraph(steady_sentence(steady)) for steady in document.steady_state)
+    parts += (Paragraph(steady_sentence(steady)) for steady in result.steady_state)
     # Comparisons whose statistics disagree come first.
     with_statistics = [row for row in comparisons if row.answers]
     with_statistics.sort(key=lambda row: not row.disagreement)
@@ -114,17 +114,17 @@ def shape_section(document: ResultDocument, comparisons: Sequence[Comparison]) -
         if comparison.disagreement:
             parts.append(Paragraph(f"{comparison.disagreement}."))
         # With many comparisons, the tables would fill printed pages.
-        on_paper = len(comparisons) <= MAX_CLAIMS
-        parts.append(replace(_statistics_section(document, comparison), on_paper=on_paper))
+        on_paper = len(comparisons) <= MAX_STATEMENTS
+        parts.append(replace(_statistics_section(result, comparison), on_paper=on_paper))
     return Section("Shape", tuple(parts), forms=PAGE)
 
 
-def screen_shape_lines(document: ResultDocument) -> Iterator[Part]:
+def terminal_shape_lines(result: ResultDocument) -> Iterator[Part]:
     """Build the lines of a terminal on distributions: unusual shapes, then drifts."""
-    if shapes := tuple(_unusual_shapes(document)):
-        yield Bullets(shapes, "dim", _MAX_SCREEN_LINES, forms=SCREEN)
-    if drifts := tuple(_drift_lines(document)):
-        yield Bullets(drifts, "dim", MAX_ALIKE, forms=SCREEN)
+    if shapes := tuple(_unusual_shapes(result)):
+        yield Bullets(shapes, "dim", _MAX_SHAPE_LINES, forms=TERMINAL)
+    if drifts := tuple(_drift_lines(result)):
+        yield Bullets(drifts, "dim", MAX_SIMILAR_LINES, forms=TERMINAL)
 
 
 def modes_sentence(metric: str, summary: MetricSummary) -> str | None:
@@ -242,19 +242,19 @@ class VarianceRow(Struct, frozen=True):
     """Function from an interval of a mean to its text."""
 
 
-def variance_rows(document: ResultDocument) -> Iterator[VarianceRow]:
+def variance_rows(result: ResultDocument) -> Iterator[VarianceRow]:
     """Yield the rows of the table of variances: comparisons first, then conditions."""
-    for comparison in document.comparisons:
+    for comparison in result.comparisons:
         if comparison.by_level is not None:
             name = f"{comparison.candidate} against {comparison.baseline}"
             yield ratio_variance_row(name, comparison.by_level)
-    metric = document.comparisons[0].metric if document.comparisons else PRIMARY_METRIC
+    metric = result.comparisons[0].metric if result.comparisons else PRIMARY_METRIC
     format_value = metric_formatter(metric)
 
     def format_interval(interval: Interval) -> str:
         return " to ".join("unlimited" if end is None else format_value(end) for end in interval)
 
-    for condition in document.conditions:
+    for condition in result.conditions:
         summary = condition.metrics.get(metric)
         if summary is not None and summary.by_level is not None:
             yield VarianceRow(
@@ -287,10 +287,10 @@ def variance_parts(rows: Sequence[VarianceRow]) -> Iterator[Part]:
     for row in advised_rows[:_MAX_ADVICE]:
         name = f"{row.name}: " if len(advised_rows) > 1 else ""
         advice = capitalized(row.by_level.advice_summary or "")
-        yield Paragraph(f"{name}{advice}", forms=SCREEN)
+        yield Paragraph(f"{name}{advice}", forms=TERMINAL)
     for reason in dict.fromkeys(row.by_level.unknown_because for row in rows):
         if reason is not None:
-            yield Paragraph(f"variance by level: unknown: {reason}", forms=SCREEN)
+            yield Paragraph(f"variance by level: unknown: {reason}", forms=TERMINAL)
 
 
 def level_facts(by_level: VarianceByLevel) -> Iterator[tuple[str, str]]:
@@ -326,11 +326,11 @@ def _page_shape_lines(condition: ConditionResult, metric: str, min_effect: float
     yield from iteration_sentences(condition)
 
 
-def _statistics_section(document: ResultDocument, comparison: Comparison) -> Section:
+def _statistics_section(result: ResultDocument, comparison: Comparison) -> Section:
     pair = f"{comparison.candidate} against {comparison.baseline}"
     title = f"What each statistic alone would have said: {pair}"
     metric = comparison.metric
-    more_is_better = metric in document.more_is_better
+    more_is_better = metric in result.more_is_better
     rows = (
         {
             "Statistic:name": STATISTICS.get(
@@ -339,7 +339,7 @@ def _statistics_section(document: ResultDocument, comparison: Comparison) -> Sec
             "Change:number": change_text(answer.ratio, UNKNOWN),
             "Would have said": verdict_word(answer.says, metric, more_is_better=more_is_better),
         }
-        for answer in shown_comparison(document, comparison).answers
+        for answer in shown_comparison(result, comparison).answers
     )
     notes = ["Each answer ignores chance; the verdict rests on none of them."]
     if more_is_better:
@@ -348,9 +348,9 @@ def _statistics_section(document: ResultDocument, comparison: Comparison) -> Sec
     return Section(title, (table,), folded=True)
 
 
-def _unusual_shapes(document: ResultDocument) -> Iterator[str]:
-    metric = document.primary_metric
-    for condition in document.conditions:
+def _unusual_shapes(result: ResultDocument) -> Iterator[str]:
+    metric = result.primary_metric
+    for condition in result.conditions:
         for sentence in iteration_sentences(condition):
             yield f"{condition.name}: {sentence}"
         summary = condition.metrics.get(metric)
@@ -358,26 +358,26 @@ def _unusual_shapes(document: ResultDocument) -> Iterator[str]:
             continue
         # If a campaign has only one condition, its modes are in the answer.
         modes = modes_sentence(metric, summary)
-        if modes is not None and document.typical is None:
+        if modes is not None and result.typical is None:
             yield f"{condition.name}: {modes}"
         if (states := states_sentence(metric, summary)) is not None:
             yield f"change of state: {condition.name}: {states}"
 
 
-def _drift_lines(document: ResultDocument) -> Iterator[str]:
+def _drift_lines(result: ResultDocument) -> Iterator[str]:
     """Yield a line for the conditions that became slower, and a line for the faster conditions."""
     consequence = "the random order keeps this out of the verdict"
-    metric = document.primary_metric
-    if document.typical is not None:
+    metric = result.primary_metric
+    if result.typical is not None:
         consequence = "nothing keeps this out of its interval"
-    if not document.has_random_order:
+    if not result.has_random_order:
         consequence = "nothing keeps this out of a ratio: the trials were not in random order"
     ratios_by_direction: dict[bool, dict[str, float]] = {True: {}, False: {}}
-    for condition in document.conditions:
+    for condition in result.conditions:
         summary = condition.metrics.get(metric)
         if summary is None:
             continue
-        if (ratio := _drift_ratio(summary, _min_drift(document, condition.name))) is not None:
+        if (ratio := _drift_ratio(summary, _min_drift(result, condition.name))) is not None:
             ratios_by_direction[ratio > 1.0][condition.name] = ratio
     for ratios in ratios_by_direction.values():
         if ratios:
@@ -386,7 +386,7 @@ def _drift_lines(document: ResultDocument) -> Iterator[str]:
             yield f"drift: {quantity}{names_of([*ratios])} {phrase}; {consequence}"
 
 
-def _min_drift(document: ResultDocument, condition: str) -> float:
+def _min_drift(result: ResultDocument, condition: str) -> float:
     """Return the minimum drift of a condition to show, in percent.
 
     This is the smallest effect that matters, or half the width of the narrowest interval of a
@@ -394,14 +394,14 @@ def _min_drift(document: ResultDocument, condition: str) -> float:
     """
     intervals = (
         comparison.ratio_ci
-        for comparison in document.primary_comparisons
+        for comparison in result.primary_comparisons
         if condition in (comparison.baseline, comparison.candidate)
     )
     half_widths = (
         100.0 * (math.sqrt(high / low) - 1.0) if low and high and high / low > 0 else math.inf
         for low, high in intervals
     )
-    min_effect = min((comparison.min_effect for comparison in document.comparisons), default=0.0)
+    min_effect = min((comparison.min_effect for comparison in result.comparisons), default=0.0)
     return max(min_effect, min(half_widths, default=0.0))
 
 
@@ -451,7 +451,7 @@ def _variance_table(rows: Sequence[VarianceRow]) -> Table:
         table_rows.append(
             (
                 ("by level:name", row.name),
-                ("mean:number", Styled(mean, "strong")),
+                ("mean:number", StyledText(mean, "strong")),
                 (inner_heading, row.format_interval(by_level.these_ci)),
                 (outer_scope, row.format_interval(by_level.across_ci)),
                 *((level, components.get(level, UNKNOWN)) for level in levels),
@@ -464,7 +464,7 @@ def _variance_table(rows: Sequence[VarianceRow]) -> Table:
             "A level's cell: its share of the variance of the logarithm, and the standard "
             "deviation that it adds (docs/methods/levels.md).",
         ),
-        forms=SCREEN,
+        forms=TERMINAL,
     )
 
 

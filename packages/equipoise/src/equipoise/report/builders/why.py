@@ -14,10 +14,10 @@ from equipoise.model.quantities import listed
 from equipoise.model.result import Comparison, ResultDocument
 from equipoise.model.why import Explanation, ExtraTime, InterventionOutcome, TimePart
 from equipoise.report.document import (
-    BRIEF,
-    EVERYWHERE,
+    BRIEF_TERMINAL,
+    NOT_BRIEF,
+    NOT_TERMINAL,
     UNKNOWN,
-    WRITTEN,
     Bullets,
     Cell,
     Column,
@@ -25,10 +25,10 @@ from equipoise.report.document import (
     Paragraph,
     Part,
     Section,
-    Styled,
+    StyledText,
     Table,
     columns_and_rows,
-    whole_and_brief,
+    full_and_brief,
 )
 from equipoise.report.units import capitalized, duration, range_text
 from equipoise.stats.intervention import CONFIRMED_WIDTH, describe_fraction
@@ -69,31 +69,31 @@ _MAX_SHOWN_AS_ONE = 1.0 + _MAX_SHOWN_AS_ZERO
 """Largest fraction that is shown as 100 %."""
 
 
-def why_parts(document: ResultDocument, flame_graph: bytes | None = None) -> Iterator[Part]:
+def why_parts(result: ResultDocument, flame_graph: bytes | None = None) -> Iterator[Part]:
     """Build all sections that explain a result; none if nothing was explained."""
-    extra_time = document.extra_time
-    sources = [cause for cause in document.why if cause.kind == CHANCE_KIND]
+    extra_time = result.extra_time
+    sources = [cause for cause in result.why if cause.kind == CHANCE_KIND]
     if sources:
         yield _sources_section(sources)
-    remedies = remedy_sentences(document)
+    remedies = remedy_sentences(result)
     if remedies:
         yield Section("What to do", (Bullets(remedies),))
     if extra_time is not None:
-        yield _extra_time_section(document, extra_time, flame_graph)
-    interventions = interventions_section(document)
+        yield _extra_time_section(result, extra_time, flame_graph)
+    interventions = interventions_section(result)
     if interventions is not None:
         brief_section = replace(interventions, title="What was changed on both conditions")
-        yield from whole_and_brief(interventions, brief_section)
+        yield from full_and_brief(interventions, brief_section)
     if extra_time is None:
-        causes = tuple(cause.summary for cause in document.why if cause.kind != CHANCE_KIND)
+        causes = tuple(cause.summary for cause in result.why if cause.kind != CHANCE_KIND)
         if causes:
-            yield Section("Why", (Bullets(causes),), forms=WRITTEN)
+            yield Section("Why", (Bullets(causes),), forms=NOT_TERMINAL)
 
 
-def remedy_sentences(document: ResultDocument) -> tuple[str, ...]:
+def remedy_sentences(result: ResultDocument) -> tuple[str, ...]:
     """Return the remedies for a gap: changes that close the gap, and advice on the first cause."""
     causes = [
-        cause for cause in document.why if cause.kind != CHANCE_KIND and cause.status != "refuted"
+        cause for cause in result.why if cause.kind != CHANCE_KIND and cause.status != "refuted"
     ]
     confirmed_by_name = {
         intervention.intervention: intervention
@@ -117,13 +117,13 @@ def remedy_sentences(document: ResultDocument) -> tuple[str, ...]:
     return (*change_sentences, f"{first_cause.remedy}{note}")
 
 
-def cause_sentence(document: ResultDocument, comparison: Comparison) -> str:
+def cause_sentence(result: ResultDocument, comparison: Comparison) -> str:
     """Return the sentence on the first cause of a gap; empty if the gap was not explained."""
-    extra_time = document.extra_time
+    extra_time = result.extra_time
     pair = (comparison.baseline, comparison.candidate)
     if extra_time is None or (extra_time.baseline, extra_time.candidate) != pair:
         return ""
-    causes = [cause for cause in document.why if cause.kind != CHANCE_KIND]
+    causes = [cause for cause in result.why if cause.kind != CHANCE_KIND]
     confirmed_causes = [cause for cause in causes if cause.status == "confirmed"]
     if not causes:
         return f"Why: {extra_time.summary}; no rule finds a cause for it."
@@ -140,10 +140,10 @@ def cause_sentence(document: ResultDocument, comparison: Comparison) -> str:
     return f"{sentence} What to do: {cause.remedy}" if cause.remedy else sentence
 
 
-def interventions_section(document: ResultDocument) -> Section | None:
+def interventions_section(result: ResultDocument) -> Section | None:
     """Build the section with the effect of each intervention; ``None`` if there are none."""
     by_name: dict[str, InterventionOutcome] = {}
-    for intervention in (tested for cause in document.why for tested in cause.tested):
+    for intervention in (tested for cause in result.why for tested in cause.tested):
         # Of several outcomes of an intervention, show the outcome for a cause that it can change.
         if intervention.unchanged is None or intervention.intervention not in by_name:
             by_name[intervention.intervention] = intervention
@@ -154,7 +154,7 @@ def interventions_section(document: ResultDocument) -> Section | None:
     full_table = columns_and_rows(map(_intervention_cells, interventions))
     brief_table = columns_and_rows(map(_brief_intervention_cells, interventions))
     parts: list[Part] = [
-        *whole_and_brief(
+        *full_and_brief(
             Table(*full_table, label="What was changed"),
             Table(*brief_table, max_rows=_MAX_BRIEF_ROWS),
         )
@@ -175,12 +175,12 @@ def interventions_section(document: ResultDocument) -> Section | None:
         if intervention.unchanged
     )
     if unknown_lines or unreachable_lines:
-        parts.append(Bullets((*unknown_lines, *unreachable_lines), forms=EVERYWHERE - BRIEF))
+        parts.append(Bullets((*unknown_lines, *unreachable_lines), forms=NOT_BRIEF))
     if unknown_lines:
-        parts.append(Bullets(unknown_lines, max_items=_MAX_BRIEF_ROWS, forms=BRIEF))
+        parts.append(Bullets(unknown_lines, max_items=_MAX_BRIEF_ROWS, forms=BRIEF_TERMINAL))
     note = " ".join((_CLOSES_NOTE, *_fraction_notes(interventions)))
-    parts.append(Paragraph(note, "dim", forms=EVERYWHERE - BRIEF))
-    return Section(_interventions_title(document), tuple(parts))
+    parts.append(Paragraph(note, "dim", forms=NOT_BRIEF))
+    return Section(_interventions_title(result), tuple(parts))
 
 
 def _fraction_notes(interventions: Sequence[InterventionOutcome]) -> Iterator[str]:
@@ -242,21 +242,21 @@ def _sources_section(sources: Sequence[Explanation]) -> Section:
             Table(
                 columns,
                 tuple(
-                    tuple(Styled(cell, "strong") if row[-1] else cell for cell in row)
+                    tuple(StyledText(cell, "strong") if row[-1] else cell for cell in row)
                     for row in rows
                 ),
                 label="What the spread comes from",
                 notes=(note,),
             ),
             # On a terminal, these sentences are the answer.
-            *(Paragraph(sentence, forms=WRITTEN) for sentence in _source_sentences(sources)),
+            *(Paragraph(sentence, forms=NOT_TERMINAL) for sentence in _source_sentences(sources)),
         ),
     )
 
 
-def source_sentences(document: ResultDocument) -> tuple[str, ...]:
+def source_sentences(result: ResultDocument) -> tuple[str, ...]:
     """Return sentences on the sources of variation of one command, if any were found."""
-    sources = [cause for cause in document.why if cause.kind == CHANCE_KIND]
+    sources = [cause for cause in result.why if cause.kind == CHANCE_KIND]
     return tuple(_source_sentences(sources)) if sources else ()
 
 
@@ -283,7 +283,7 @@ def _source_cells(source: Explanation) -> tuple[str, ...]:
 
 
 def _extra_time_section(
-    document: ResultDocument, extra_time: ExtraTime, flame_graph: bytes | None
+    result: ResultDocument, extra_time: ExtraTime, flame_graph: bytes | None
 ) -> Section:
     """Build the section on the extra time of the slower condition: its parts and its causes."""
     headings = (extra_time.baseline, extra_time.candidate, "extra", "95 % interval", "share")
@@ -294,10 +294,10 @@ def _extra_time_section(
             tuple(map(_part_cells, extra_time.parts)),
             label="Where the extra time goes",
             notes=_share_notes(extra_time),
-            forms=EVERYWHERE - BRIEF,
+            forms=NOT_BRIEF,
         ),
     ]
-    causes = [cause for cause in document.why if cause.kind != CHANCE_KIND]
+    causes = [cause for cause in result.why if cause.kind != CHANCE_KIND]
     if causes:
         label = "What the extra time comes from"
         shares = [cause.share_of_gap or 0.0 for cause in causes]
@@ -307,14 +307,14 @@ def _extra_time_section(
         table = Table(*columns_and_rows(rows), label=label, max_rows=_MAX_CAUSES, notes=notes)
         brief_rows = [{name: row[name] for name in _BRIEF_COLUMNS} for row in rows]
         brief_table = Table(*columns_and_rows(brief_rows), max_rows=_MAX_BRIEF_ROWS)
-        parts += whole_and_brief(table, brief_table)
+        parts += full_and_brief(table, brief_table)
     else:
         no_cause = "No rule finds a cause in what was observed (docs/reference/causes.md)."
         parts.append(Paragraph(no_cause))
     if flame_graph is not None:
         parts.append(FlameGraph(flame_graph))
     if extra_time.unseen:
-        parts.append(Bullets(tuple(_unseen_lines(extra_time)), "dim", forms=EVERYWHERE - BRIEF))
+        parts.append(Bullets(tuple(_unseen_lines(extra_time)), "dim", forms=NOT_BRIEF))
     title = f"Where the extra {_seconds(extra_time.gap_s)} of `{extra_time.slower}` go"
     return Section(title, tuple(parts))
 
@@ -362,7 +362,7 @@ def _intervention_cells(intervention: InterventionOutcome) -> Mapping[str, Cell]
             intervention.share_of_seconds, intervention.share_of_seconds_ci
         ),
         "blocks:number": str(intervention.blocks),
-        "outcome": Styled(intervention.outcome, intervention.outcome),
+        "outcome": StyledText(intervention.outcome, intervention.outcome),
     }
 
 
@@ -373,7 +373,7 @@ def _brief_intervention_cells(intervention: InterventionOutcome) -> Mapping[str,
             intervention.share, intervention.share_ci
         ),
         "blocks:number": str(intervention.blocks),
-        "outcome": Styled(intervention.outcome, intervention.outcome),
+        "outcome": StyledText(intervention.outcome, intervention.outcome),
     }
 
 
@@ -392,8 +392,8 @@ def _may_yet_be_confirmed(intervention: InterventionOutcome) -> bool:
     return low is None or high is None or high - low > CONFIRMED_WIDTH
 
 
-def _interventions_title(document: ResultDocument) -> str:
-    comparison = _explained_comparison(document)
+def _interventions_title(result: ResultDocument) -> str:
+    comparison = _explained_comparison(result)
     if comparison is None or comparison.ratio is None:
         return "What was changed on both conditions, and how much of the gap each change closes"
     low, high = comparison.ratio_ci
@@ -404,9 +404,9 @@ def _interventions_title(document: ResultDocument) -> str:
     )
 
 
-def _explained_comparison(document: ResultDocument) -> Comparison | None:
-    extra_time = document.extra_time
-    for comparison in document.comparisons:
+def _explained_comparison(result: ResultDocument) -> Comparison | None:
+    extra_time = result.extra_time
+    for comparison in result.comparisons:
         pair = (comparison.baseline, comparison.candidate)
         is_explained = extra_time is None or pair == (extra_time.baseline, extra_time.candidate)
         if comparison.metric == "wall_s" and is_explained:

@@ -13,7 +13,7 @@ def to_csv(documents: Sequence[Document]) -> str:
 
     The cell of an unknown value is empty.
     """
-    rows = [row for document in documents for row in document.numbers]
+    rows = [row for document in documents for row in document.csv_rows]
     columns = _merged_columns(dict.fromkeys(tuple(row) for row in rows))
     return csv_text([columns, *([row.get(name) for name in columns] for row in rows)])
 

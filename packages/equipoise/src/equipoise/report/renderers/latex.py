@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from equipoise.report.document import (
     Answer,
     Bullets,
-    Claim,
     Command,
     Document,
     Facts,
@@ -18,12 +17,13 @@ from equipoise.report.document import (
     Paragraph,
     Part,
     Section,
+    Statement,
     Table,
     Warnings,
     parts_in,
     text_of,
 )
-from equipoise.report.renderers.markdown import claim_note, facts_sentence
+from equipoise.report.renderers.markdown import facts_sentence, statement_note
 from equipoise.shared.safe_text import visible
 
 _ESCAPES = str.maketrans(
@@ -98,20 +98,22 @@ def _answer_sentences(parts: Sequence[Part]) -> Iterator[str]:
     for part in parts:
         if isinstance(part, Answer):
             yield from map(text, filter(None, (part.title, *part.lines)))
-            yield from map(_claim_sentence, part.claims)
+            yield from map(_statement_sentence, part.statements)
 
 
-def _claim_sentence(claim: Claim) -> str:
-    cause = f" {text(claim.cause_sentence)}" if claim.cause_sentence else ""
-    return rf"\textbf{{{text(claim.badge)}}}: {text(claim.text)}{cause}"
+def _statement_sentence(statement: Statement) -> str:
+    cause = f" {text(statement.cause_sentence)}" if statement.cause_sentence else ""
+    return rf"\textbf{{{text(statement.badge)}}}: {text(statement.text)}{cause}"
 
 
 def _texts_besides_tables(parts: Sequence[Part]) -> Iterator[str]:
     for part in parts:
         match part:
             case Answer():
-                for claim in part.claims:
-                    yield from map(text, filter(None, (claim_note(claim), *claim.remarks)))
+                for statement in part.statements:
+                    yield from map(
+                        text, filter(None, (statement_note(statement), *statement.remarks))
+                    )
             case Paragraph():
                 yield text(part.text)
             case Bullets():

@@ -12,7 +12,6 @@ from urllib.parse import quote
 from equipoise.report.document import (
     Answer,
     Bullets,
-    Claim,
     Command,
     Document,
     Facts,
@@ -21,6 +20,7 @@ from equipoise.report.document import (
     Paragraph,
     Part,
     Section,
+    Statement,
     Table,
     Warnings,
     parts_in,
@@ -121,12 +121,12 @@ def facts_sentence(facts: Facts) -> str:
     return "; ".join(f"{name}: {value}" for name, value in facts.texts(", "))
 
 
-def claim_note(claim: Claim) -> str:
-    """Return the estimate, the interval and the facts of a claim as plain text."""
-    estimate = ", ".join(filter(None, (claim.estimate, claim.interval)))
-    if claim.subject and estimate:
-        estimate = f"{claim.subject}: {estimate}"
-    facts = (f"{name[:1].lower()}{name[1:]}: {value}" for name, value in claim.facts)
+def statement_note(statement: Statement) -> str:
+    """Return the estimate, the interval and the facts of a statement as plain text."""
+    estimate = ", ".join(filter(None, (statement.estimate, statement.interval)))
+    if statement.subject and estimate:
+        estimate = f"{statement.subject}: {estimate}"
+    facts = (f"{name[:1].lower()}{name[1:]}: {value}" for name, value in statement.certainty_facts)
     return "; ".join(filter(None, (estimate, *facts)))
 
 
@@ -134,18 +134,18 @@ def _answer(answer: Answer) -> Iterator[str]:
     if answer.title:
         yield line(answer.title)
     yield from map(line, answer.lines)
-    for claim in answer.claims:
-        yield f"**{text(claim.badge)}**: {text(claim.text)}"
-        if claim.estimate and not claim.subject:
-            interval = f", {text(claim.interval)}" if claim.interval else ""
-            yield f"**{text(claim.estimate)}**{interval}"
-        if claim.cause_sentence:
-            yield line(claim.cause_sentence)
+    for statement in answer.statements:
+        yield f"**{text(statement.badge)}**: {text(statement.text)}"
+        if statement.estimate and not statement.subject:
+            interval = f", {text(statement.interval)}" if statement.interval else ""
+            yield f"**{text(statement.estimate)}**{interval}"
+        if statement.cause_sentence:
+            yield line(statement.cause_sentence)
     notes: list[str] = []
-    for claim in answer.claims:
-        if claim.subject:
-            notes.append(claim_note(claim))
-        notes += claim.remarks
+    for statement in answer.statements:
+        if statement.subject:
+            notes.append(statement_note(statement))
+        notes += statement.remarks
     if notes:
         yield "\n".join(f"- {line(note)}" for note in notes)
 

@@ -18,7 +18,6 @@ from equipoise.report.document import (
     Answer,
     Bullets,
     Cell,
-    Claim,
     Column,
     Command,
     Document,
@@ -29,6 +28,7 @@ from equipoise.report.document import (
     Paragraph,
     Part,
     Section,
+    Statement,
     Table,
     Warnings,
     parts_in,
@@ -100,13 +100,13 @@ class _FittedTable(Struct, frozen=True):
     layout: _Layout
 
 
-def print_document(document: Document, *, color: bool, form: Form = "screen") -> None:
+def print_document(document: Document, *, color: bool, form: Form = "brief") -> None:
     """Print a document to stdout; ``form`` is ``verbose`` with ``--verbose``, else ``screen``."""
     print_to(console_for(color), parts_in(document.parts, form))
 
 
 def print_parts(
-    parts: Iterable[Part], *, color: bool, stderr: bool = False, form: Form = "screen"
+    parts: Iterable[Part], *, color: bool, stderr: bool = False, form: Form = "brief"
 ) -> None:
     """Print parts of a document to stdout or stderr, as `print_document` does."""
     print_to(console_for(color, stderr=stderr), parts_in(parts, form))
@@ -193,19 +193,19 @@ def _print_answer(console: Console, answer: Answer) -> None:
         _print_prose(console, Text(visible(answer.title), style="bold"))
     for line in answer.lines:
         _print_prose(console, Text(visible(line)))
-    for index, claim in enumerate(answer.claims):
+    for index, statement in enumerate(answer.statements):
         if index or answer.title:
             console.print()
-        _print_claim(console, claim)
+        _print_statement(console, statement)
 
 
-def _print_claim(console: Console, claim: Claim) -> None:
-    badge = (f"{claim.badge}: ", STYLES.get(claim.color_verdict, "bold"))
-    _print_prose(console, Text.assemble(badge, visible(claim.text)))
-    lines = [*claim.certainty, *claim.remarks]
-    if claim.estimate and claim.interval:
-        subject = f"{claim.subject}: " if claim.subject else ""
-        lines.insert(0, f"{subject}{claim.estimate}, {claim.interval}")
+def _print_statement(console: Console, statement: Statement) -> None:
+    badge = (f"{statement.badge}: ", STYLES.get(statement.color_verdict, "bold"))
+    _print_prose(console, Text.assemble(badge, visible(statement.text)))
+    lines = [*statement.certainty_lines, *statement.remarks]
+    if statement.estimate and statement.interval:
+        subject = f"{statement.subject}: " if statement.subject else ""
+        lines.insert(0, f"{subject}{statement.estimate}, {statement.interval}")
     for line in lines:
         _print_prose(console, Text(visible(line)), _INDENT)
 

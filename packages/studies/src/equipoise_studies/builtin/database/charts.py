@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import altair as alt
 
-from equipoise.figures.building import bars, condition_color, interval_ends, lines, log_x, log_y
+from equipoise.figures.building import bars, condition_color, lines, log_x, log_y, positive_ends
 from equipoise.figures.gallery import Figure
 from equipoise.figures.quantity import metric_name, unit_of
 from equipoise.shared.chart_parts import Rows, chart_of, frame
@@ -65,7 +65,7 @@ def curve_chart(title: str, metric: str, curves: Sequence[Curve]) -> alt.LayerCh
         scale, axis = alt.Scale(zero=True), alt.Axis(format="~s")
         y = alt.Y("value:Q", title=f"{name}, {unit}", scale=scale, axis=axis)
     else:
-        ends = interval_ends(rows)
+        ends = positive_ends(rows)
         y = log_y(f"{name}, in {unit}", min(ends) / 2, 2 * max(ends))
     tooltip = ["condition:N", "clients:Q", alt.Tooltip("value:Q", format=".5~r")]
     line, points = lines(rows, x, y, settings, tooltip=tooltip, width=2, point_size=60)
