@@ -273,7 +273,7 @@ def primitives(text: str = "", *, fork: float = 1.0) -> CampaignReport:
 
 def against_another(text: str = "") -> CampaignReport:
     """Primitives next to those of an earlier run, of which one became dearer."""
-    document, reference = primitives(text, fork=3.0).document, primitives(text).document
+    document, reference = primitives(text, fork=3.0).result, primitives(text).result
     comparison = compare_with_reference(reference, document, min_effect=5.0, alpha=0.05)
     return CampaignReport(replace(document, against=comparison))
 

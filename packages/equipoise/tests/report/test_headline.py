@@ -82,7 +82,7 @@ def test_the_level_of_three_that_share_alpha_is_that_of_all_of_them() -> None:
     )
     assert (
         "equivalence interval -0.50 % to +0.40 % (90 % over the comparisons reported)"
-        in first.certainty
+        in first.certainty_lines
     )
 
 
@@ -142,7 +142,7 @@ def test_where_a_direction_is_certain_or_a_candidate_is_beaten_there_is_a_differ
 
 
 def test_a_refuted_cause_is_never_the_headline() -> None:
-    document = explained().document
+    document = explained().result
     (cause,) = document.why
     refuted = replace(cause, status="refuted", tested=(), summary="locks are slow")
     still_open = replace(cause, status="open", tested=(), summary="page faults cost it")
@@ -154,14 +154,14 @@ def test_a_refuted_cause_is_never_the_headline() -> None:
 
 
 def test_against_another_result_the_rows_that_changed_are_named() -> None:
-    answer = of(against_another().document)
+    answer = of(against_another().result)
     assert answer.title.startswith("1 of 5 rows changed")
     assert answer.lines[0].startswith("Costs more: fork ×3.0")
     assert not any("Costs less" in line for line in answer.lines)
 
 
 def test_a_confirmed_cause_has_what_closes_the_gap() -> None:
-    document = explained().document
+    document = explained().result
     assert cause_sentence(document, document.comparisons[0]) == (
         "Why (confirmed): blocks  go back to the kernel at every free. "
         "Keeping freed memory closes 97 % [94, 99] of the gap."
@@ -169,7 +169,7 @@ def test_a_confirmed_cause_has_what_closes_the_gap() -> None:
 
 
 def test_a_gap_without_a_cause_says_so_and_one_that_was_not_looked_at_nothing() -> None:
-    document = explained().document
+    document = explained().result
     words = cause_sentence(replace(document, why=()), document.comparisons[0])
     assert words.endswith("no rule finds a cause for it.")
     assert cause_sentence(document_of("a", "b"), document.comparisons[0]) == ""
@@ -179,7 +179,7 @@ def test_the_question_is_that_of_the_campaign() -> None:
     def question(document: ResultDocument) -> str:
         return origin_of(document, "equipoise compare").question
 
-    stratified = strata().document
+    stratified = strata().result
     assert question(stratified) == "Which of 3 is the fastest, at each n?"
     pairs = tuple(
         comparison for comparison in stratified.comparisons if comparison.candidate.startswith("b")
@@ -187,7 +187,7 @@ def test_the_question_is_that_of_the_campaign() -> None:
     assert question(replace(stratified, comparisons=pairs)) == (
         "Is b faster or slower than a, at each n?"
     )
-    assert question(varied().document) == "What makes the time of nothing held vary?"
+    assert question(varied().result) == "What makes the time of nothing held vary?"
     of_functions = document_of("f", "g")
     of_functions = document_as(
         FunctionsDocument,

@@ -25,7 +25,7 @@ from equipoise.model.result import (
 )
 from equipoise.report.builders.result import CampaignReport
 from equipoise.report.builders.statements import strip_of
-from equipoise.report.renderers.html import chart_without_tables, columns_of_rows
+from equipoise.report.renderers.html import separated_chart, columns_of_rows
 from packages.equipoise.tests.documents import (
     HOSTILE,
     comparison_of,
@@ -364,11 +364,9 @@ def test_rows_come_back_from_their_columns() -> None:
 
 
 def test_a_chart_is_packed_without_its_tables() -> None:
-    chart = chart_without_tables(
-        "here", {"datasets": {"data-1": [{"x": 1}, {"x": 2}]}, "width": 720}
-    )
+    chart = separated_chart("here", {"datasets": {"data-1": [{"x": 1}, {"x": 2}]}, "width": 720})
     assert chart.specification == {"width": "container", "datasets": ["data-1"]}
-    assert chart.rows == 2
+    assert chart.row_count == 2
 
 
 def test_the_strip_shows_the_interval_and_no_difference() -> None:

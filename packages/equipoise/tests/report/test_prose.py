@@ -14,12 +14,12 @@ from packages.equipoise.tests.report.kinds import FLEETS, Kind, kinds
 
 @pytest.mark.parametrize("kind", kinds(), ids=lambda kind: kind.name)
 def test_the_screen_reads_as_before(kind: Kind, snapshot: SnapshotAssertion) -> None:
-    assert screen(kind.reported("").document, form="brief") == snapshot
+    assert screen(kind.reported("").result, form="brief") == snapshot
 
 
 @pytest.mark.parametrize("kind", kinds(), ids=lambda kind: kind.name)
 def test_markdown_and_latex_read_as_before(kind: Kind, snapshot: SnapshotAssertion) -> None:
-    document = kind.reported("").document
+    document = kind.reported("").result
     assert to_markdown(document) == snapshot
     assert to_latex(document) == snapshot
 
@@ -28,5 +28,5 @@ def test_markdown_and_latex_read_as_before(kind: Kind, snapshot: SnapshotAsserti
 def test_a_fleet_reads_as_before_whatever_is_missing(
     fleet: Callable[[str], CampaignReport], snapshot: SnapshotAssertion
 ) -> None:
-    assert screen(fleet("").document, form="brief") == snapshot
-    assert to_markdown(fleet("").document) == snapshot
+    assert screen(fleet("").result, form="brief") == snapshot
+    assert to_markdown(fleet("").result) == snapshot

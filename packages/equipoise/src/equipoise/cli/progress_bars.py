@@ -16,7 +16,7 @@ from equipoise.cli.work_bars import MIN_REDRAW_S, description_column
 from equipoise.model.inverse_ratios import inverse_interval, inverse_ratio
 from equipoise.model.metrics import verdict_word
 from equipoise.model.plan import Plan
-from equipoise.report.renderers.terminal import STYLES
+from equipoise.report.renderers.terminal import RICH_STYLES
 from equipoise.report.units import estimate_and_interval, time_left_text
 from equipoise.shared.safe_text import visible
 
@@ -26,7 +26,7 @@ RESERVED_LINES = 6
 """Number of lines of the terminal that the rows of the table may not use."""
 OPEN_VERDICTS = ("undecided", "open")
 """Verdicts that more blocks may change."""
-STATUS_STYLES = {**STYLES, "confirmed": "bold", "refuted": "", "open": "dim"}
+STATUS_STYLES = {**RICH_STYLES, "confirmed": "bold", "refuted": "", "open": "dim"}
 """Styles of the verdicts on comparisons, and of the outcomes of interventions."""
 
 

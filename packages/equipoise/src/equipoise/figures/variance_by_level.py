@@ -21,9 +21,9 @@ from equipoise.shared.chart_parts import (
 )
 
 HOW_TO_READ = (
-    "Each mark is the standard deviation that one level adds, with its interval. The level farthest "
-    "to the right adds most, so more units of this level narrow the interval most. The first lines "
-    "are the ratios within blocks, the other lines are the conditions."
+    "Each mark is the standard deviation that one level adds, with its interval. The level at the "
+    "right adds most: more units of it narrow the interval most. The first lines are the ratios "
+    "within blocks, the other lines are the conditions."
 )
 MAX_ROWS = 12
 """Maximum number of ratios and conditions that the chart draws."""

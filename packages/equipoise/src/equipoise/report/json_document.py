@@ -1,4 +1,4 @@
-"""Functions that write documents as JSON, make their schemas, and read a document from a file.
+"""Functions that write result documents as JSON, make their schemas, and read them from a file.
 
 See docs/reference/document.md. A file may be damaged or edited. Therefore a file is refused if its
 types differ from the schema, or if a value is impossible, such as a negative ratio.
@@ -31,11 +31,11 @@ _VERSION_HINT = "read the file with the version of Equipoise that wrote it"
 MAX_MIN_EFFECT = 1000.0
 """Largest possible smallest effect that matters, in percent."""
 _JSON_SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
-_SCHEMAS: dict[type, str] = {ResultDocument: SCHEMA, PooledCampaigns: POOLED_SCHEMA}
+_SCHEMA_NAMES: dict[type, str] = {ResultDocument: SCHEMA, PooledCampaigns: POOLED_SCHEMA}
 """Schema names of the documents whose field ``schema`` has no default."""
 
 
-class RatioWithLevel(Protocol):
+class RatioEstimate(Protocol):
     """Part of a result with a ratio, its interval and its level."""
 
     @property
@@ -130,11 +130,11 @@ def read_document(path: Path) -> ResultDocument:
 def schema(document_class: type[msgspec.Struct] = ResultDocument) -> dict[str, Any]:
     """Make the JSON Schema of a class of documents; `ResultDocument` means all kinds of campaign.
 
-    Every document has every field. An infinite number is null: for example, the median if most
-    trials timed out.
+    Every document has every field. An infinite number is null, such as the median of a condition
+    if most trials timed out.
     """
     defaults = {field.name: field.default for field in msgspec.structs.fields(document_class)}
-    name = _SCHEMAS.get(document_class, defaults["schema"])
+    name = _SCHEMA_NAMES.get(document_class, defaults["schema"])
     classes: tuple[type[msgspec.Struct], ...] = (document_class,)
     if document_class is ResultDocument:
         classes = tuple(dict.fromkeys(load(kind.document) for kind in every_kind()))
@@ -145,7 +145,7 @@ def schema(document_class: type[msgspec.Struct] = ResultDocument) -> dict[str, A
 
 
 _LONG_NUMBER = re.compile(rb"\d{19}")
-"""Pattern that is in every text with an integer of more than 64 bits, but also in other texts."""
+"""Pattern of a possible integer of more than 64 bits; other texts may match, too."""
 
 
 def _has_huge_integer(part: Any) -> bool:
@@ -163,13 +163,13 @@ def _has_huge_integer(part: Any) -> bool:
 
 
 _LARGE_EXPONENT = re.compile(rb"[eE]\+?\d{3}|\d{100}")
-"""Pattern that is in every text with a number above `MAX_MEASURED_VALUE`, also in other texts."""
+"""Pattern of a possible number above `MAX_MEASURED_VALUE`; other texts may match, too."""
 
 
 def _measured_parts(document: dict[str, Any], measured_below: Mapping[str, str]) -> Iterator[Any]:
     """Yield the parts of a document with measured values.
 
-    ``measured_below`` has further parts: a key of the document, and a key inside its value.
+    ``measured_below`` names parts of a kind of campaign: a key of the document, then an inner key.
     """
     yield from (document.get(key) for key in ("conditions", "trials", "why"))
     for key, inner_key in measured_below.items():
@@ -192,11 +192,11 @@ def _has_huge_value(part: Any) -> bool:
 _SUMMARY_NUMBERS = frozenset(
     name for name, type_name in MetricSummary.__annotations__.items() if type_name == "float"
 )
-"""Names of required numbers in a `MetricSummary`; only a `MetricSummary` has all of them."""
+"""Names of the numbers that every `MetricSummary` has. No other part has all of them."""
 
 
 def _with_infinity(part: Any) -> Any:
-    """Replace null by infinity in the required numbers of summaries."""
+    """Replace null by infinity in the numbers that every `MetricSummary` has."""
     match part:
         case dict() if _SUMMARY_NUMBERS <= part.keys():
             infinite_numbers = {key: math.inf for key in _SUMMARY_NUMBERS if part[key] is None}
@@ -216,7 +216,7 @@ def _to_python_number(value: Any) -> Any:
 
 
 def _with_all_fields(part: dict[str, Any]) -> dict[str, Any]:
-    """Return a schema that requires every field and allows null in place of a number."""
+    """Return a schema that requires every field, and allows null in place of a number."""
     new_schema = {key: value for key, value in part.items() if key != "default"}
     if part.get("type") == "number":
         new_schema["type"] = ["number", "null"]
@@ -269,7 +269,7 @@ def _contradictions(document: ResultDocument) -> Iterator[str]:
     yield from kind_report(document).contradictions(document)
 
 
-def is_possible_ratio(part: RatioWithLevel) -> bool:
+def is_possible_ratio(part: RatioEstimate) -> bool:
     """Return whether the ratio, the interval and the level of a part are possible."""
     is_ratio = part.ratio is None or 0.0 < part.ratio < math.inf
     level = part.level

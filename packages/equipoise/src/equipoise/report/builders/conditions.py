@@ -1,7 +1,10 @@
 """Builds tables with a row for each condition: for the terminal, a page, and texts.
 
-A heading may end in the kind of its column: ``:name``, ``:number`` (`columns_and_rows`). In this
-file, ``primary_metric`` is the metric that a campaign compares. `PRIMARY_METRIC` is the wall time.
+- A suffix of a heading, such as ``:number``, is not shown: it sets the layout of the column (see
+  `columns_and_rows`).
+- The metric that a campaign compares is its primary metric; `PRIMARY_METRIC`, the wall time, is
+  only the default. Further requested metrics are the other metrics.
+- Comparisons have ratios of costs. A table shows ratios of values, as `shown_comparison` returns.
 """
 
 from __future__ import annotations
@@ -54,7 +57,7 @@ from equipoise.stats.scaling import ScalingLaw, describe_law
 MAX_OTHER_METRIC_ROWS = 60
 """Maximum number of comparisons on other metrics that a terminal shows."""
 MAX_METRIC_COLUMNS = 3
-"""Maximum number of other metrics with a column; further metrics are in extra tables."""
+"""Maximum number of other metrics with a column in the main table; more are in extra tables."""
 
 
 def terminal_table(result: ResultDocument) -> Table:
@@ -81,7 +84,7 @@ def terminal_table(result: ResultDocument) -> Table:
 
 
 def grouped_table(result: ResultDocument) -> Table:
-    """Build the terminal's table of a study; conditions of a group differ in one factor only."""
+    """Build the terminal's table of a study, in groups: a group differs in one factor only."""
     columns, comparisons = _MainColumns.of(result), result.primary_comparisons
     factor = compared_factor(result, comparisons[0])
     by_candidate = {comparison.candidate: comparison for comparison in comparisons}
@@ -111,26 +114,28 @@ def grouped_table(result: ResultDocument) -> Table:
 def text_table(result: ResultDocument) -> Table:
     """Build the table for Markdown, LaTeX and a notebook, with the verdict of each condition."""
     columns, comparisons = _MainColumns.of(result), result.primary_comparisons
-    # Comparisons of trials without a random order; they have no verdict.
-    samples = result.samples
-    # The change against the baseline, its interval and the verdict, by candidate.
-    verdicts: dict[str, tuple[str, str, str]] = {}
+    # Sample comparisons are about trials without a random order, so they have no verdict.
+    sample_comparisons = result.samples
+    # By candidate: the change against the baseline, the interval, and the verdict.
+    verdict_cells: dict[str, tuple[str, str, str]] = {}
     for comparison in comparisons:
         shown = shown_comparison(result, comparison)
         change, interval = estimate_and_interval(shown.ratio, shown.ratio_ci)
         verdict_text = shown_verdict(result, comparison)
-        verdicts[comparison.candidate] = (change, _intervals_text(shown, interval), verdict_text)
-    for sample in samples:
+        intervals = _intervals_text(shown, interval)
+        verdict_cells[comparison.candidate] = (change, intervals, verdict_text)
+    for sample in sample_comparisons:
         change, interval = estimate_and_interval(
             sample.ratio, sample.ratio_ci, unknown="unknown", unlimited="unknown"
         )
-        verdicts[sample.candidate] = (change, interval, result.kind.name)
+        # In place of a verdict, the name of the kind says that the trials are not comparable.
+        verdict_cells[sample.candidate] = (change, interval, result.kind.name)
     baselines = {comparison.baseline for comparison in comparisons}
-    baselines |= {sample.baseline for sample in samples}
+    baselines |= {sample.baseline for sample in sample_comparisons}
     rows: list[HeadedCells] = []
     for condition in result.conditions:
         no_verdict = ("baseline" if condition.name in baselines else UNKNOWN, "", "")
-        verdict = verdicts.get(condition.name, no_verdict) if verdicts else ()
+        verdict = verdict_cells.get(condition.name, no_verdict) if verdict_cells else ()
         headings = ("Against baseline:number", "Interval:number", "Verdict:number")
         rows.append(
             (
@@ -173,10 +178,11 @@ def page_table(result: ResultDocument) -> Table:
 
 
 def further_tables(result: ResultDocument) -> Iterator[Table]:
-    """Build the tables of the requested metrics that have no column in the main table."""
+    """Build the tables of the other metrics that have no column in the main table."""
     further_metrics = _MainColumns.of(result).further_metrics
-    for begin in range(0, len(further_metrics), MAX_METRIC_COLUMNS + 1):
-        metrics = further_metrics[begin : begin + MAX_METRIC_COLUMNS + 1]
+    column_count = MAX_METRIC_COLUMNS + 1
+    for begin in range(0, len(further_metrics), column_count):
+        metrics = further_metrics[begin : begin + column_count]
         more_is_better = [metric for metric in metrics if metric in result.more_is_better]
         rows = (
             (("condition:name", condition.name), *_median_cells(condition, metrics, "median {}"))
@@ -192,20 +198,21 @@ def further_tables(result: ResultDocument) -> Iterator[Table]:
 def equivalence_text(comparison: Comparison) -> str:
     """Return the text of the equivalence interval, with its coverage.
 
-    The text is empty if the verdict used only the ratio's interval.
+    The text is empty if this interval did not allow the verdict ``equivalent``, or if it is the
+    interval of the ratio.
     """
     level, interval = comparison.equivalence_level, comparison.equivalence_ci
-    # If only the means forbid the verdict `equivalent`, this interval allowed it.
-    has_decided = comparison.verdict == "equivalent" or comparison.means_veto
-    if not has_decided or interval == comparison.ratio_ci:
+    # With `means_veto`, this interval allowed the verdict, but the means forbade it.
+    allows_equivalent = comparison.verdict == "equivalent" or comparison.means_veto
+    if not allows_equivalent or interval == comparison.ratio_ci:
         return ""
     shared_alpha = comparison.alpha * level / comparison.level
     text = interval_text(interval, "still unlimited")
     return with_coverage(text, level, shared_alpha, "equivalence interval")
 
 
-def _intervals_text(comparison: Comparison, ratio_ci: str) -> str:
-    return ", ".join(filter(None, (ratio_ci, equivalence_text(comparison))))
+def _intervals_text(comparison: Comparison, ratio_interval: str) -> str:
+    return ", ".join(filter(None, (ratio_interval, equivalence_text(comparison))))
 
 
 def other_metrics_table(result: ResultDocument, comparisons: Sequence[Comparison]) -> Table:
@@ -223,7 +230,7 @@ def other_metrics_table(result: ResultDocument, comparisons: Sequence[Comparison
 
 
 def scaling_tables(result: ResultDocument, metric: str, excluded: str | None) -> Iterator[Table]:
-    """Build a table for each factor that is a size, except the factor ``excluded``."""
+    """Build a table for each factor whose levels are sizes, except the factor ``excluded``."""
     for factor in numeric_factors(result, metric):
         laws = scaling_laws(result, factor, metric)
         if factor != excluded and laws:
@@ -242,7 +249,7 @@ def compared_factor(result: ResultDocument, comparison: Comparison) -> str | Non
 def shown_comparison(result: ResultDocument, comparison: ComparisonT) -> ComparisonT:
     """Return a comparison with ratios of values instead of ratios of costs.
 
-    If more of a metric is better, the one ratio is the inverse of the other; else they are equal.
+    Both ratios differ only if more of a metric is better: then one is the inverse of the other.
     """
     return (
         with_ratios_of_values(comparison)
@@ -264,12 +271,12 @@ class _MainColumns(Struct, frozen=True):
     """Metrics with a column in the main table, and metrics without a column."""
 
     primary_metric: str
-    heading: str
+    median_heading: str
     """Heading of the median of the primary metric."""
     other_metrics: tuple[str, ...]
-    """Metrics in the last columns: requested metrics, then the wall time of the process."""
+    """Metrics in the last columns: some other metrics, then the wall time of the process."""
     further_metrics: tuple[str, ...]
-    """Requested metrics without a column in the main table."""
+    """Other metrics without a column in the main table."""
     has_memory: bool
     """Whether the peak memory has a column although it was not requested."""
     notes: tuple[str, ...]
@@ -280,8 +287,8 @@ class _MainColumns(Struct, frozen=True):
         """Return the metrics of a result."""
         primary_metric = result.primary_metric
         metrics = [comparison.metric for comparison in result.comparisons]
+        # A campaign with only one condition has a typical value in place of comparisons.
         if result.typical is not None:
-            # The campaign has only one condition.
             metrics += result.typical.other_metrics
         requested_metrics = [
             metric
@@ -295,14 +302,14 @@ class _MainColumns(Struct, frozen=True):
         owns_process = not result.shares_processes
         if has_random_order and owns_process and has_time and primary_metric != PRIMARY_METRIC:
             other_metrics.append(PRIMARY_METRIC)
-        heading = "median"
+        median_heading = "median"
         if primary_metric != PRIMARY_METRIC and has_random_order:
-            heading = f"median {metric_name(primary_metric)}"
+            median_heading = f"median {metric_name(primary_metric)}"
         shown_metrics = (primary_metric, *other_metrics)
         more_is_better = [metric for metric in shown_metrics if metric in result.more_is_better]
         return cls(
             primary_metric,
-            heading,
+            median_heading,
             tuple(other_metrics),
             tuple(requested_metrics[MAX_METRIC_COLUMNS:]),
             owns_process and "max_rss_bytes" not in (primary_metric, *requested_metrics),
@@ -321,7 +328,7 @@ class _MainColumns(Struct, frozen=True):
                 spread_text(summary),
             )
             interval = range_text(summary.median_ci, format_value)
-        yield f"{self.heading}:number", median
+        yield f"{self.median_heading}:number", median
         yield "95 % interval", interval
         yield "spread:number", spread
         yield from self.memory_cells(condition, "peak")
@@ -348,7 +355,7 @@ def _more_is_better_notes(metrics: Sequence[str]) -> tuple[str, ...]:
 def _median_cells(
     condition: ConditionResult, metrics: Sequence[str], heading: str
 ) -> Iterator[tuple[str, Cell]]:
-    """Yield the median of each metric; in ``heading``, ``{}`` is replaced by its name."""
+    """Yield the median of each metric; ``heading`` has ``{}`` in place of the metric's name."""
     for metric in metrics:
         summary = condition.metrics.get(metric)
         median = UNKNOWN if summary is None else metric_value(summary.median, metric)
@@ -377,7 +384,7 @@ def _effect_cells(comparison: Comparison) -> Mapping[str, str]:
 
 
 def _distribution_cells(condition: ConditionResult, metric: str) -> Iterator[tuple[str, Cell]]:
-    """Yield the median, the interval of the median, and the range of the middle 90 % of values."""
+    """Yield the median, the interval of the median, and the range of the middle 90 %."""
     summary = condition.metrics.get(metric)
     median, interval, middle_range = condition.unknown.get(metric, UNKNOWN), UNKNOWN, UNKNOWN
     if summary is not None:
@@ -413,7 +420,7 @@ def _groups_by_levels(
 
 
 def _scaling_table(factor: str, metric: str, laws: dict[str, ScalingLaw]) -> Table:
-    """Build the table of fitted exponents; ``laws`` has a law by line of the chart."""
+    """Build the table of exponents of fitted laws; the keys of ``laws`` are the names of rows."""
     has_simple_laws = any(len(law.sizes) > MIN_SIZES for law in laws.values())
     rows: list[Mapping[str, Cell]] = []
     for name, law in laws.items():
@@ -422,8 +429,8 @@ def _scaling_table(factor: str, metric: str, laws: dict[str, ScalingLaw]) -> Tab
             "N^": exponent_text(law.power_law),
         }
         if has_simple_laws:
-            exponent_with_log = law.exponents[1]
-            simple_laws = ", ".join(describe_law(*power) for power in law.simple) or "none"
+            _, exponent_with_log, *_ = law.exponents
+            simple_laws = ", ".join(describe_law(*powers) for powers in law.simple) or "none"
             row |= {
                 "N^ with log N": exponent_text(exponent_with_log),
                 "misses by:number": f"{100 * law.power_law.largest_deviation:.1f} %",

@@ -1,7 +1,9 @@
 """Builds the documents of `equipoise_matching`: match, balance, search for weights, log.
 
-A match compares a treated row with control rows that have similar covariates. The naive difference
-compares all treated rows with all control rows.
+- A match compares each treated row with control rows that have similar covariates. A search finds
+  the weights of the covariates that give the best balance.
+- The naive difference compares all treated rows with all control rows.
+- A log has the runs of two versions, the baseline and the candidate, in no random order.
 """
 
 from __future__ import annotations
@@ -83,16 +85,16 @@ def answer_with_color(report: Report, verdict: str) -> Answer:
 def answers_by_form(
     report: Report, verdict: str, brief_remarks: tuple[str, ...]
 ) -> tuple[Answer, Answer]:
-    """Build two answers: for a brief terminal with ``brief_remarks``, and for other forms."""
+    """Build the full answer, and an answer with ``brief_remarks`` for a brief terminal."""
     answer = answer_with_color(report, verdict)
     (statement,) = answer.statements
-    # On a brief terminal, the sentence of the statement already has the estimate and its interval.
+    # The sentence of the statement already has the estimate and its interval.
     brief_statement = replace(statement, remarks=brief_remarks, estimate="", interval="")
     return full_and_brief(answer, replace(answer, statements=(brief_statement,)))
 
 
 def table_of(table: TextTable) -> Table:
-    """Build a table whose columns have names first, then labels, then numbers."""
+    """Build a table: its first column has names, the next columns labels, the others numbers."""
     name_heading, *other_headings = table.headings
     columns = [Column(name_heading, "name")]
     for index, heading in enumerate(other_headings, start=1):
@@ -105,8 +107,9 @@ _MAX_BRIEF_ROWS = 10
 MAX_COVARIATES_WITH_FIGURES = 3
 """Maximum number of covariates with separate figures: the covariates that differ most."""
 _MATCHED_LABEL = "comparable units"
+"""Label of the estimate from matched rows in the figure of the effect."""
 _ALL_ROWS_LABEL = "all rows as they are"
-"""Labels of the two estimates in the figure of the effect."""
+"""Label of the naive difference in this figure."""
 
 
 def table_document(match: TableMatch, command: str) -> Document:
@@ -117,8 +120,8 @@ def table_document(match: TableMatch, command: str) -> Document:
     question, balance, naive = match.question(), match.balance, match.naive
     if match.search is None:
         return match_document(match.array_match, balance, naive, question, command)
-    effect = None if match.table.outcome is None else match.array_match
-    return search_document(match.search, effect, balance, naive, question, command)
+    result = None if match.table.outcome is None else match.array_match
+    return search_document(match.search, result, balance, naive, question, command)
 
 
 def match_document(
@@ -157,9 +160,9 @@ def search_document(
     """
     effect = None if result is None else matched_difference(result)
     report = search_report(search, result, balance, naive, question)
-    matches = search.matches if result is None else result
+    best_match = search.matches if result is None else result
     return _document(
-        report, question, balance, command, matches, effect=effect, naive=naive, search=search
+        report, question, balance, command, best_match, effect=effect, naive=naive, search=search
     )
 
 
@@ -168,13 +171,13 @@ def _document(
     question: MatchQuestion,
     balance: Balance,
     command: str,
-    matches: MatchResult | None,
+    result: MatchResult | None,
     *,
     effect: Difference | None,
     naive: Difference | None = None,
     search: GenMatchResult | None = None,
 ) -> Document:
-    """Build a document from a report; ``matches`` is the match, if any."""
+    """Build a document from a report; ``result`` is the match, if any."""
 
     def draw_figures() -> Iterator[Figure]:
         yield from _effect_figures(effect, naive, question)
@@ -182,7 +185,7 @@ def _document(
 
     facts = Facts(report.facts)
     tables = map(table_of, report.tables)
-    remarks = (*_brief_remarks(naive, matches), *question.notes)
+    remarks = (*_brief_remarks(naive, result), *question.notes)
     parts: tuple[Part, ...] = (
         *answers_by_form(report, _verdict_color_of_match(balance, effect), remarks),
         Figures(draw_figures),
@@ -206,17 +209,17 @@ def _document(
         title=f"{question.treatment} in {question.source}",
         parts=parts,
         csv_rows=(
-            *_effect_numbers(effect, naive, question),
-            *_balance_numbers(balance),
-            *_weight_numbers(search),
+            *_effect_rows(effect, naive, question),
+            *_balance_rows(balance),
+            *_weight_rows(search),
         ),
         origin=Origin(f"{_question_sentence(question, search)} From {question.source}", command),
     )
 
 
-def _brief_remarks(naive: Difference | None, matches: MatchResult | None) -> tuple[str, ...]:
+def _brief_remarks(naive: Difference | None, result: MatchResult | None) -> tuple[str, ...]:
     naive_remark = () if naive is None else (naive_sentence(naive),)
-    dropped_remark = () if matches is None else (dropped_sentence(matches),)
+    dropped_remark = () if result is None else (dropped_sentence(result),)
     return (*naive_remark, *dropped_remark)
 
 
@@ -308,7 +311,7 @@ def _effect_figures(
 
 
 def _balance_figures(balance: Balance, search: GenMatchResult | None) -> Iterator[Figure]:
-    """Draw the course of a search, all covariates together, and the covariates that differ most."""
+    """Draw the course of a search, all covariates, and the covariates that differ most."""
     from equipoise.figures.gallery import Figure
     from equipoise_matching.charts import balance as charts
 
@@ -316,7 +319,7 @@ def _balance_figures(balance: Balance, search: GenMatchResult | None) -> Iterato
         yield Figure("course", charts.HOW_TO_READ_COURSE, search.plot())
         yield Figure("search", charts.HOW_TO_READ_VALUES, search.search_plot())
     yield Figure("balance", charts.HOW_TO_READ_LOVE_PLOT, balance.love_plot())
-    # Draw the shares of covariates with two values, such as yes and no.
+    # This chart has the covariates with two values, such as yes and no.
     shares_chart = balance.shares_plot()
     if shares_chart is not None:
         yield Figure("shares", charts.HOW_TO_READ_SHARES, shares_chart)
@@ -327,7 +330,7 @@ def _balance_figures(balance: Balance, search: GenMatchResult | None) -> Iterato
         yield Figure("quantiles", charts.HOW_TO_READ_QQ_PLOT, balance.qq_plot(name))
 
 
-def _effect_numbers(
+def _effect_rows(
     effect: Difference | None, naive: Difference | None, question: MatchQuestion
 ) -> Iterator[CsvRow]:
     for when, difference in (("before", naive), ("after", effect)):
@@ -337,13 +340,13 @@ def _effect_numbers(
             yield {**row, "estimate": difference.value, "low": low, "high": high}
 
 
-def _balance_numbers(balance: Balance) -> Iterator[CsvRow]:
+def _balance_rows(balance: Balance) -> Iterator[CsvRow]:
     for row in balance.rows():
         (_, name), (_, when), *values = row.items()
         yield {"kind": "covariate", "name": name, "when": when, **dict(values)}
 
 
-def _weight_numbers(search: GenMatchResult | None) -> Iterator[CsvRow]:
+def _weight_rows(search: GenMatchResult | None) -> Iterator[CsvRow]:
     if search is not None:
         for name, weight in zip(search.names, search.weights.tolist(), strict=True):
             yield {"kind": "weight", "name": name, "weight": weight}
@@ -352,7 +355,7 @@ def _weight_numbers(search: GenMatchResult | None) -> Iterator[CsvRow]:
 def observation_document(result: ObservationResult, command: str) -> Document:
     """Build the document on the effect of a change, estimated from a log.
 
-    ``command`` is the command line that computes the result again, or empty.
+    ``command`` is the command line that computes the result again; it may be empty.
     """
     report, question = observation_report(result), result.question
     facts = Section("What it rests on", (Facts(report.facts),), forms=NOT_BRIEF)
@@ -370,7 +373,7 @@ def observation_document(result: ObservationResult, command: str) -> Document:
         name="observed",
         title=f"{question.candidate} against {question.baseline}",
         parts=parts,
-        csv_rows=(*_observed_effects(result), *_observed_balance(result)),
+        csv_rows=(*_observed_effect_rows(result), *_observed_balance_rows(result)),
         origin=Origin(
             f"What does {question.candidate} change of {question.outcome}, against "
             f"{question.baseline}? From {question.source}",
@@ -424,12 +427,12 @@ def _verdict_color_of_log(result: ObservationResult) -> str:
     if effect.interval is None or not effect.excludes_zero:
         return "undecided"
     if result.question.unit not in ("rows", "runs"):
-        # For other outcomes, such as an income, neither direction is bad.
+        # Of other outcomes, such as an income, more is not worse.
         return "equivalent"
     return "slower" if effect.interval[0] > (0.0 if effect.ratio is None else 1.0) else "faster"
 
 
-def _observed_effects(result: ObservationResult) -> Iterator[CsvRow]:
+def _observed_effect_rows(result: ObservationResult) -> Iterator[CsvRow]:
     for name, _, effect in result.effects:
         yield {
             "kind": "effect",
@@ -439,7 +442,7 @@ def _observed_effects(result: ObservationResult) -> Iterator[CsvRow]:
         }
 
 
-def _observed_balance(result: ObservationResult) -> Iterator[CsvRow]:
+def _observed_balance_rows(result: ObservationResult) -> Iterator[CsvRow]:
     for covariate in result.balance:
         yield {
             "kind": "covariate",

@@ -15,14 +15,13 @@ from equipoise.report.document import Origin
 from equipoise.report.kind import kind_report
 
 _MAX_NAME_LETTERS = 32
-"""Maximum length of a name in a question; a general word replaces a longer name."""
+"""Maximum length of a name in a question; general words replace a longer name."""
 
 
 def origin_of(result: ResultDocument, command: str) -> Origin:
-    """Return the origin of a result; ``command`` runs the campaign again."""
+    """Return the origin of a result; ``command`` is the command line that runs it again."""
     first_command, _, last_command = command.partition(" && ")
     if first_command.startswith("cd ") and last_command:
-        # Leave out the command that changes the folder.
         command = last_command
     kind = kind_report(result)
     return Origin(
@@ -80,14 +79,14 @@ def _question(result: ResultDocument) -> str:
 
 
 def _short_name(name: str) -> str:
-    """Return a name; an empty text if the name is too long for a question."""
+    """Return a name, or an empty text if the name is too long for a question."""
     return name if len(name) <= _MAX_NAME_LETTERS else ""
 
 
 def _comparison_question(names: Sequence[str], metric: str) -> str:
     """Return the question that compares conditions, without its question mark.
 
-    An empty name means a name that is too long.
+    General words replace an empty name (see `_short_name`).
     """
     is_time = metric in (PRIMARY_METRIC, CALL_METRIC)
     if len(names) != 2:

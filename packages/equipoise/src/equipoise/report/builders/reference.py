@@ -1,7 +1,8 @@
 """Builds comparisons with other results: with a reference result, and with earlier campaigns.
 
-A reference result is from another host or another time; the user names it with ``--against``. The
-report compares every row and lists the differences between the environments.
+A reference result is from another host or another time; the user names it with ``--against``. In
+the texts, "there" is the reference result, and "here" the new result. Pooled campaigns are
+campaigns of the same commands whose ratios become one ratio.
 """
 
 from __future__ import annotations
@@ -36,11 +37,11 @@ from equipoise.shared.safe_text import shortened
 from equipoise.shared.spelling import option
 
 _MAX_LISTED_CHANGES = 6
-"""Maximum number of rows that the answer names; they have the largest changes."""
+"""Maximum number of rows that the answer names: the rows with the largest changes."""
 _MAX_LISTED_DIFFERENCES = 20
 """Maximum number of differences between the environments that the report lists."""
 _MAX_VALUE_LETTERS = 60
-"""Maximum length of a value in such a difference."""
+"""Maximum length of a value in a difference between the environments."""
 
 
 def reference_section(reference: ReferenceComparison) -> Section:
@@ -89,7 +90,6 @@ def largest_changes(reference: ReferenceComparison) -> Iterator[str]:
 
 
 def _reference_cells(row: ReferenceRow) -> Mapping[str, Cell]:
-    """Return the cells of a row: ``there`` is the reference result, ``here`` the new result."""
     there, here = (
         UNKNOWN if value is None else metric_value(value, row.metric)
         for value in (row.there, row.here)
@@ -159,7 +159,7 @@ def _value_text(value: Any) -> str:
 _MAX_CAMPAIGN_COLUMNS = 6
 """Maximum number of campaigns with a column; the latest campaigns have columns."""
 _BOOT_ID_LETTERS = 8
-"""Number of letters of a boot's id that the table shows."""
+"""Number of shown letters of a boot's id."""
 
 
 def pooled_document(pooled: PooledCampaigns) -> Document:
@@ -231,6 +231,7 @@ def _comparisons_table(pooled: PooledCampaigns) -> Table:
 
 def _pooled_cells(comparison: PooledComparison, numbers: Sequence[int]) -> tuple[Cell, ...]:
     """Return the row of a comparison; ``numbers`` are the campaigns with a column."""
+    # The standard deviation of the log ratio between campaigns, in percent.
     between_percent = 100.0 * math.expm1(comparison.pooled.between_sd)
     ratios = (comparison.ratios[number - 1] for number in numbers)
     common_ratio, common_interval = estimate_and_interval(

@@ -27,9 +27,9 @@ from equipoise.report.document import (
 from equipoise.shared.spelling import option
 
 _MAX_OTHER_CAMPAIGNS = 5
-"""Maximum number of other campaigns that the list has."""
+"""Maximum number of other campaigns of the same commands in a list."""
 MAX_BRIEF_RUNS = 15
-"""Maximum number of campaigns that a terminal lists without ``--verbose``."""
+"""Maximum number of campaigns that a brief terminal lists."""
 
 
 def other_campaigns_parts(campaigns: Sequence[RunSummary]) -> Iterator[Part]:
@@ -51,7 +51,7 @@ def other_campaigns_parts(campaigns: Sequence[RunSummary]) -> Iterator[Part]:
 
 
 def runs_document(runs: Sequence[RunSummary]) -> Document:
-    """Build the document with all campaigns; a brief terminal lists only the latest ones."""
+    """Build the document with all campaigns; a brief terminal lists only the latest campaigns."""
     if not runs:
         return Document("runs", "Campaigns", (Paragraph("no campaigns yet"),))
     table = runs_table(runs)
@@ -72,18 +72,18 @@ def runs_document(runs: Sequence[RunSummary]) -> Document:
 def runs_table(runs: Sequence[RunSummary]) -> Table:
     """Build a table with a row for each campaign.
 
-    Below a campaign on several hosts, there is a row for the campaign of each host.
+    Below the row of a fleet's campaign, each host has a row for its part. The field ``whole`` of
+    such a part is the id of the fleet's campaign.
     """
-    # The campaigns of single hosts, by the id of the run on all hosts.
-    members: dict[str, list[RunSummary]] = defaultdict(list)
+    host_parts: dict[str, list[RunSummary]] = defaultdict(list)
     for run in runs:
         if run.whole is not None:
-            members[run.whole].append(run)
+            host_parts[run.whole].append(run)
     has_hosts = len({run.host for run in runs}) > 1 or any(run.hosts is not None for run in runs)
     rows: list[Mapping[str, Cell]] = []
     for run in (run for run in runs if run.whole is None):
         rows.append(_run_cells(run, has_hosts=has_hosts))
-        rows += (_run_cells(member, has_hosts=has_hosts) for member in members[run.id])
+        rows += (_run_cells(part, has_hosts=has_hosts) for part in host_parts[run.id])
     return Table(*columns_and_rows(rows))
 
 

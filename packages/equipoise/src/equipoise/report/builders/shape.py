@@ -1,7 +1,9 @@
 """Builds the parts on distributions: modes, changes of state, drift, iterations and variance.
 
-A mode is a peak of the distribution. A level is a source of variance, such as processes, memory
-layouts or boots.
+- A mode is one of several values around which the times of a condition cluster.
+- A state is a stretch of trials around one value, between two changes of state.
+- A level is a source of variance, such as processes, layouts or boots.
+- A drift compares the last third of the trials with the first third.
 """
 
 from __future__ import annotations
@@ -62,7 +64,7 @@ MAX_STATISTICS_TABLES = 3
 """Maximum number of comparisons with a table of statistics."""
 MAX_UNFOLDED_CONDITIONS = 6
 """If there are more conditions, the page folds their distributions."""
-STATISTICS = {"minimum": "Minimum", "p50": "Median", "maximum": "Maximum", "mean": "Mean"}
+STATISTIC_NAMES = {"minimum": "Minimum", "p50": "Median", "maximum": "Maximum", "mean": "Mean"}
 """Names of statistics; other statistics are percentiles, such as p90."""
 MIN_TRIALS = 20
 """Minimum number of trials for a line on the tail or on the correlation of neighbours."""
@@ -73,11 +75,11 @@ _MODE_COVARIATES = {
 }
 """By covariate: phrases for a mode with low values, and for a mode with high values."""
 _MAX_SHAPE_LINES = 6
-"""Maximum number of lines on unusual shapes on a terminal."""
+"""Maximum number of lines of a terminal on unusual distributions."""
 _MAX_DRIFT_P_VALUE = 0.01
-"""Maximum p-value of a drift that is shown; small, because there may be many conditions."""
+"""Maximum p-value of a drift that is shown. It is small because conditions may be many."""
 _RUN_TIME_METRICS = (PRIMARY_METRIC, CALL_METRIC)
-"""Times of a complete run or call. If they drift down, a text says ``faster``, not ``fell``."""
+"""Times of a complete run or call. Their drift is ``faster``; other metrics ``fell``."""
 _MIN_TAIL_RATIO = 2.0
 """Minimum ratio of the upper to the lower tail for a line on the upper tail."""
 _MIN_AUTOCORRELATION = 0.3
@@ -86,8 +88,8 @@ _MAX_STATES = 4
 """Maximum number of states that a sentence names."""
 _MAX_LEVEL_ROWS = 12
 """Maximum number of rows in the table of variances on a terminal."""
-_MAX_ADVICE = 3
-"""Maximum number of rows whose advice a terminal shows."""
+_MAX_ADVICE_LINES = 3
+"""Maximum number of lines of a terminal that advise how to measure more."""
 
 
 def shape_section(result: ResultDocument, comparisons: Sequence[Comparison]) -> Section:
@@ -120,7 +122,7 @@ def shape_section(result: ResultDocument, comparisons: Sequence[Comparison]) -> 
 
 
 def terminal_shape_lines(result: ResultDocument) -> Iterator[Part]:
-    """Build the lines of a terminal on distributions: unusual shapes, then drifts."""
+    """Build the lines of a terminal on unusual distributions, then on drifts."""
     if shapes := tuple(_unusual_shapes(result)):
         yield Bullets(shapes, "dim", _MAX_SHAPE_LINES, forms=TERMINAL)
     if drifts := tuple(_drift_lines(result)):
@@ -149,9 +151,9 @@ def modes_sentence(metric: str, summary: MetricSummary) -> str | None:
 
 
 def states_sentence(metric: str, summary: MetricSummary) -> str | None:
-    """Describe changes of state: ``8.1 ms at first, 9.6 ms (+18.5 %) from trial 41 on``.
+    """Describe the states: ``8.1 ms at first, 9.6 ms (+18.5 %) from trial 41 on``.
 
-    Return ``None`` if the state did not change.
+    Return ``None`` if there is one state.
     """
     states = summary.states or ()
     if len(states) < 2:
@@ -187,7 +189,7 @@ def _drift_ratio(summary: MetricSummary, min_percent: float) -> float | None:
 
 
 def _drift_phrase(metric: str, ratios: Sequence[float]) -> str:
-    """Describe several drifts in one direction by the smallest and the largest drift."""
+    """Describe drifts in one direction: ``became 1.1 % to 2.3 % faster from …``."""
     is_increase = ratios[0] > 1.0
     ascending_ratios = sorted(ratios, key=lambda ratio: abs(ratio - 1.0))
     extremes = (ascending_ratios[0], ascending_ratios[-1])
@@ -204,10 +206,10 @@ def _drift_phrase(metric: str, ratios: Sequence[float]) -> str:
 
 
 def iteration_sentences(condition: ConditionResult) -> Iterator[str]:
-    """Describe iterations: ``iterations of request_s: warm-up in all 10 trials, steady from …``."""
+    """Describe the iterations of each metric: ``iterations of request_s: warm-up in all 10 …``."""
     for metric, shape in condition.iterations.items():
         if shape.kind is None:
-            # There are too few iterations to describe.
+            # There are too few iterations.
             continue
         sentence = f"iterations of {metric}: {shape.summary}"
         steady_values = [trial.steady for trial in shape.trials if trial.steady is not None]
@@ -220,7 +222,7 @@ def iteration_sentences(condition: ConditionResult) -> Iterator[str]:
 
 
 def steady_sentence(steady: SteadyComparison) -> str:
-    """Return the sentence with the verdict in the steady state, or the reason for no verdict."""
+    """Return a sentence with the verdict in the steady state, or why there is no verdict."""
     comparison = steady.comparison
     if comparison is None or comparison.ratio_ci == (None, None):
         return steady.summary
@@ -237,9 +239,9 @@ class VarianceRow(Struct, frozen=True):
     """Whether the row is a comparison; else it is a condition."""
     by_level: VarianceByLevel
     format_value: Callable[[float], str]
-    """Function from a mean to its text."""
+    """Function that returns a mean as text."""
     format_interval: Callable[[Interval], str]
-    """Function from an interval of a mean to its text."""
+    """Function that returns an interval of a mean as text."""
 
 
 def variance_rows(result: ResultDocument) -> Iterator[VarianceRow]:
@@ -284,7 +286,7 @@ def variance_parts(rows: Sequence[VarianceRow]) -> Iterator[Part]:
         yield _variance_table(known_rows)
     rows_with_advice = [row for row in known_rows if row.by_level.advice_summary is not None]
     advised_rows = [row for row in rows_with_advice if row.is_comparison] or rows_with_advice
-    for row in advised_rows[:_MAX_ADVICE]:
+    for row in advised_rows[:_MAX_ADVICE_LINES]:
         name = f"{row.name}: " if len(advised_rows) > 1 else ""
         advice = capitalized(row.by_level.advice_summary or "")
         yield Paragraph(f"{name}{advice}", forms=TERMINAL)
@@ -294,7 +296,7 @@ def variance_parts(rows: Sequence[VarianceRow]) -> Iterator[Part]:
 
 
 def level_facts(by_level: VarianceByLevel) -> Iterator[tuple[str, str]]:
-    """Yield names and values: intervals of a ratio, then the variance of each level."""
+    """Yield names and values for a ratio: its intervals, then the variance of each level."""
     if by_level.unknown_because is not None:
         yield "Variance by level", f"unknown: {by_level.unknown_because}"
         return
@@ -333,7 +335,7 @@ def _statistics_section(result: ResultDocument, comparison: Comparison) -> Secti
     more_is_better = metric in result.more_is_better
     rows = (
         {
-            "Statistic:name": STATISTICS.get(
+            "Statistic:name": STATISTIC_NAMES.get(
                 answer.statistic, f"{answer.statistic.removeprefix('p')} %"
             ),
             "Change:number": change_text(answer.ratio, UNKNOWN),
@@ -387,10 +389,10 @@ def _drift_lines(result: ResultDocument) -> Iterator[str]:
 
 
 def _min_drift(result: ResultDocument, condition: str) -> float:
-    """Return the minimum drift of a condition to show, in percent.
+    """Return the smallest drift of a condition that is shown, in percent.
 
-    This is the smallest effect that matters, or half the width of the narrowest interval of a
-    comparison with the condition, whichever is larger.
+    It is the larger of two values: the smallest effect that matters, and half the width of the
+    narrowest interval among the comparisons of the condition.
     """
     intervals = (
         comparison.ratio_ci
@@ -406,7 +408,7 @@ def _min_drift(result: ResultDocument, condition: str) -> float:
 
 
 def _mode_name(modes: Sequence[Mode], mode_index: int, metric: str) -> str:
-    """Return words for one of several modes: ``the slow one``, ``the one at 9.6 ms``."""
+    """Name one of several modes: ``the slow one``, ``the one at 9.6 ms``."""
     if len(modes) == 2:
         upper_name, lower_name = ("slow", "fast") if metric.endswith("_s") else ("high", "low")
         return f"the {upper_name if mode_index == 1 else lower_name} one"
@@ -414,7 +416,7 @@ def _mode_name(modes: Sequence[Mode], mode_index: int, metric: str) -> str:
 
 
 def _covariate_phrase(association: ModeAssociation) -> str:
-    """Return words for the covariate that goes with a mode: ``CPU 3``."""
+    """Name the covariate that is associated with a mode: ``CPU 3``."""
     covariate, value = association.covariate, association.value
     is_high = association.correlation > 0
     match covariate:
@@ -435,12 +437,12 @@ def _variance_table(rows: Sequence[VarianceRow]) -> Table:
     levels = list(
         dict.fromkeys(component.level for row in rows for component in row.by_level.components)
     )
-    # Examples: the inner scope is "these 20 processes", and the outer scope "across processes".
+    # Examples: the narrow scope is "these 20 processes", and the wide scope "across processes".
     # If the rows have different numbers of processes, the heading is "these processes".
-    inner_scopes = {row.by_level.these for row in rows}
-    outer_scope = rows[0].by_level.across
-    general_scope = outer_scope.replace("across", "these", 1)
-    inner_heading = inner_scopes.pop() if len(inner_scopes) == 1 else general_scope
+    narrow_scopes = {row.by_level.these for row in rows}
+    wide_scope = rows[0].by_level.across
+    general_scope = wide_scope.replace("across", "these", 1)
+    narrow_heading = narrow_scopes.pop() if len(narrow_scopes) == 1 else general_scope
     table_rows: list[HeadedCells] = []
     for row in rows:
         by_level = row.by_level
@@ -452,8 +454,8 @@ def _variance_table(rows: Sequence[VarianceRow]) -> Table:
             (
                 ("by level:name", row.name),
                 ("mean:number", StyledText(mean, "strong")),
-                (inner_heading, row.format_interval(by_level.these_ci)),
-                (outer_scope, row.format_interval(by_level.across_ci)),
+                (narrow_heading, row.format_interval(by_level.these_ci)),
+                (wide_scope, row.format_interval(by_level.across_ci)),
                 *((level, components.get(level, UNKNOWN)) for level in levels),
             )
         )

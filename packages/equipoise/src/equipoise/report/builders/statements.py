@@ -1,6 +1,8 @@
-"""The answer of a campaign: one sentence, a statement for each comparison, and the ranking.
+"""The answer of a campaign: a title, a statement for each comparison, and the ranking.
 
-If a campaign has only one condition, the answer describes the distribution of its values.
+Titles count the verdicts of many comparisons. For a campaign with only one condition, the answer
+describes the distribution of its values. A sample comparison is about trials without a random order
+(imported trials), so it has no verdict.
 """
 
 from __future__ import annotations
@@ -66,7 +68,7 @@ from equipoise.report.units import (
     with_coverage,
 )
 
-OUTCOMES = ("faster", "slower", "less", "more", "equivalent", "mixed", "undecided")
+VERDICT_WORDS = ("faster", "slower", "less", "more", "equivalent", "mixed", "undecided")
 """All words for a verdict, in the order in which the title counts them."""
 OTHER_COMMAND = "OTHER COMMAND"
 """Placeholder for the second command in a suggested command line."""
@@ -75,7 +77,7 @@ _TIME_PREFIX = "time"
 _MAX_LISTED_NAMES = 4
 """Maximum number of conditions that a cell of the ranking names."""
 _PADDING_FRACTION = 0.12
-"""Empty space at each end of a strip (the drawing of an interval), as a fraction of its range."""
+"""Empty space at each end of a strip (the drawing of an interval), as a fraction of the range."""
 _MIN_HALF_RANGE = 0.002
 """Minimum distance from the ratio 1 to an end of a strip, as a log ratio."""
 _MIN_WORD_SPACE = 35.0
@@ -83,10 +85,7 @@ _MIN_WORD_SPACE = 35.0
 
 
 def statements_of(result: ResultDocument) -> tuple[Statement, ...]:
-    """Return a statement for each comparison on the primary metric, or for each sample comparison.
-
-    A sample comparison is about trials without a random order, such as imported trials.
-    """
+    """Return a statement for each comparison on the primary metric, or each sample comparison."""
     if not result.samples:
         return tuple(_statement(comparison, result) for comparison in result.primary_comparisons)
     return tuple(_sample_statement(sample, result) for sample in result.samples)
@@ -97,20 +96,20 @@ def campaign_answer(result: ResultDocument) -> Answer:
     statements = statements_of(result)
     # If the campaign failed, `with_failures` sets the title.
     title, lines = ("", ()) if failures_of(result) else _title(result, statements)
-    shows_statements = len(statements) <= MAX_STATEMENTS and not no_difference_sentence(result)
+    are_few = len(statements) <= MAX_STATEMENTS and not no_difference_sentence(result)
     answer = Answer(
         title=title,
         lines=lines,
-        statements=statements if shows_statements else (),
+        statements=statements if are_few else (),
         tiles=tuple(kind_report(result).tiles(result)),
     )
     return with_failures(result, answer, "The campaign")
 
 
 def with_failures(result: ResultDocument, answer: Answer, subject: str) -> Answer:
-    """Add the number of warnings to an answer. If the campaign failed, change the title.
+    """Add the number of warnings to an answer; if the campaign failed, the title gives the reason.
 
-    The new title has the reason and begins with ``subject``, such as ``The campaign``.
+    ``subject`` begins the title of a failed campaign, such as ``The campaign``.
     """
     failures = failures_of(result)
     answer = replace(answer, warning_count=len(result.warnings) - len(failures))
@@ -128,8 +127,14 @@ def no_difference_sentence(result: ResultDocument) -> str:
     if a condition is certainly not the fastest.
     """
     comparisons = result.primary_comparisons
-    has_loser = any(len(ranking.contenders) < len(ranking.conditions) for ranking in result.ranking)
-    if len(comparisons) < 2 or has_loser or not all(map(_is_without_difference, comparisons)):
+    has_certain_loser = any(
+        len(ranking.contenders) < len(ranking.conditions) for ranking in result.ranking
+    )
+    if (
+        len(comparisons) < 2
+        or has_certain_loser
+        or not all(map(_is_without_difference, comparisons))
+    ):
         return ""
     if all(comparison.verdict == "equivalent" for comparison in comparisons):
         baselines = {comparison.baseline for comparison in comparisons}
@@ -159,7 +164,7 @@ def _rounded_up(bound: float) -> str:
     if bound <= 0.0:
         return "0"
     step = 10.0 ** (math.floor(math.log10(bound)) - 1)
-    # Without the subtraction, a rounding error could turn 4.7 into 4.8.
+    # The subtraction prevents that a rounding error turns 4.7 into 4.8.
     return f"{math.ceil(bound / step - 1e-9) * step:.15g}"
 
 
@@ -172,8 +177,8 @@ def verdict_counts(result: ResultDocument) -> str:
     """Return a sentence with the number of comparisons for each verdict."""
     comparisons = result.primary_comparisons
     counts = Counter(shown_verdict(result, comparison) for comparison in comparisons)
-    outcomes = ", ".join(f"{counts[name]} {name}" for name in OUTCOMES if counts[name])
-    sentence = f"{len(comparisons)} comparisons: {outcomes}"
+    count_texts = (f"{counts[word]} {word}" for word in VERDICT_WORDS if counts[word])
+    sentence = f"{len(comparisons)} comparisons: {', '.join(count_texts)}"
     forecasts = [
         comparison.blocks_to_go for comparison in comparisons if comparison.blocks_to_go is not None
     ]
@@ -268,6 +273,7 @@ def _largest_difference(comparisons: Sequence[Comparison]) -> Iterator[str]:
 
 
 def _statement(comparison: Comparison, result: ResultDocument) -> Statement:
+    # Ratios of values, not of costs.
     shown = shown_comparison(result, comparison)
     quantity, ratio, ratio_ci = _time_or_speed(shown)
     estimate, interval = estimate_and_interval(ratio, ratio_ci)
@@ -286,9 +292,9 @@ def _statement(comparison: Comparison, result: ResultDocument) -> Statement:
 
 
 def _time_or_speed(comparison: Comparison) -> tuple[str, float | None, Interval]:
-    """Return the quantity of a statement, the ratio and the interval of the ratio.
+    """Return the quantity of a statement, its ratio and the interval of this ratio.
 
-    If the summary says "3 times as fast", the quantity is a speed; else it is a time.
+    If the summary says "3 times as fast", the quantity is a speed, which inverts the ratio.
     """
     quantity = metric_name(comparison.metric)
     ratio, ratio_ci = comparison.ratio, comparison.ratio_ci
@@ -335,7 +341,7 @@ def _costs_more_phrase(comparison: Comparison, result: ResultDocument) -> str:
 
 
 def _three_ratios(comparison: Comparison) -> str:
-    """Return a text on the typical ratio and the ratios of medians and means, if they differ."""
+    """Return a sentence on three ratios, typical, of medians and of means, if they differ."""
     medians = [answer.ratio for answer in comparison.answers if answer.statistic == "p50"]
     ratios = (comparison.ratio, *medians, comparison.mean_ratio)
     known_ratios = [ratio for ratio in ratios if ratio is not None and ratio > 0]
@@ -357,8 +363,8 @@ def _e_value(comparison: Comparison) -> str:
 def _e_value_note(comparison: Comparison) -> str:
     """Return a note on an e-value that seems too small for the interval; empty if both agree.
 
-    When the e-value reaches 1/level, the interval excludes the ratio 1 permanently. The e-value may
-    fall later.
+    The interval excludes the ratio 1 for good once the e-value reaches 1/level. Later, the e-value
+    may fall.
     """
     if not excludes_one(comparison.ratio_ci) or comparison.e_value * comparison.level >= 1.0:
         return ""
@@ -366,7 +372,7 @@ def _e_value_note(comparison: Comparison) -> str:
 
 
 def _fast_and_slow_runs(comparison: Comparison) -> str:
-    """Return the ratios of fast, middle and slow runs; empty if one ratio describes all runs."""
+    """Return a sentence with the ratios of fast, middle and slow runs, if they differ."""
     if comparison.ratio_is_constant:
         return ""
     ratio_by_statistic = {answer.statistic: answer.ratio for answer in comparison.answers}
@@ -443,9 +449,9 @@ def _sample_statement(comparison: SampleComparison, result: ResultDocument) -> S
 
 
 def sample_effect(comparison: SampleComparison, unknown: str, missing: str) -> tuple[str, str]:
-    """Return the text for the estimate of a sample comparison, and the text for its interval.
+    """Return the texts of the estimate of a sample comparison, and of its interval.
 
-    ``unknown`` replaces an unknown estimate, and ``missing`` an unknown interval.
+    ``unknown`` is the text of an unknown estimate, and ``missing`` of an unknown interval.
     """
     estimate, bounds = estimate_and_interval(
         comparison.ratio, comparison.ratio_ci, unknown=unknown, unlimited=""
@@ -469,7 +475,7 @@ def ranking_of_all(result: ResultDocument) -> Ranking | None:
 
 
 def ranking_parts(result: ResultDocument) -> Iterator[Part]:
-    """Build a sentence for each ranking (if the answer lacks it), and one table of all rankings."""
+    """Build the table of all rankings, and a sentence for each, unless the answer has it."""
     rankings = result.ranking
     if not rankings:
         return

@@ -1,7 +1,10 @@
 """Builds the sections that explain a result: extra time, interventions, and random variation.
 
-The gap is the extra time of the slower condition. To test a cause, an intervention changes both
-conditions in the same way. If the gap becomes smaller, the intervention closes a fraction of it.
+- The gap is the extra time of the slower condition. Rules find possible causes of the gap.
+- To test a cause, an intervention changes both conditions in the same way. It closes the fraction
+  of the gap that disappears with the change.
+- A source of variation makes the times of one command spread; a test holds this source fixed. The
+  kind of such a cause is `CHANCE_KIND`.
 """
 
 from __future__ import annotations
@@ -38,11 +41,11 @@ _CLOSES_NOTE = (
     "Closes: the fraction of the gap that disappears with the change. All intervals together hold "
     "at the campaign's alpha, however long one looks (docs/reference/causes.md)."
 )
-NO_CHANGE_CLOSES = "No tested intervention closes the gap, so its cause is still unknown."
-NO_CHANGE_REACHES = (
+NOTHING_CLOSES_GAP = "No tested intervention closes the gap, so its cause is still unknown."
+NOTHING_REACHES_CAUSE = (
     "No intervention can change what the evidence names, so the cause of the gap is still unknown."
 )
-NO_CHANGE_DECIDED = (
+NOTHING_DECIDED = (
     "No intervention is decided yet; more blocks may decide one "
     "(equipoise resume, docs/reference/causes.md)."
 )
@@ -53,19 +56,19 @@ _MAX_BRIEF_ROWS = 3
 _BRIEF_COLUMNS = ("share:number", "status", "what it comes from:words")
 """Columns of the table of causes on a terminal without ``--verbose``."""
 _MAX_REMARKS = 2
-"""Maximum number of remarks on what a source did not see."""
+"""Maximum number of remarks on what a profiler or another tool did not see."""
 _STATUS_PHRASES = {
     "open": "not tested by changing it, or not decided",
     "not reachable": "no intervention reaches it",
 }
-"""Phrases for statuses of a cause; other statuses are clear words."""
+"""Phrases for statuses of a cause; other statuses are plain words."""
 _PART_NAMES = {"queueing": "waiting for a processor"}
-"""Clearer names for parts of the extra time."""
+"""Names for parts of the extra time; other parts keep their name."""
 _SOURCE_STATUS = "source"
 """Status of a confirmed source of variation."""
-_MAX_SHOWN_AS_ZERO = 0.005
+_MAX_SHOWN_AS_0 = 0.005
 """Largest fraction that is shown as 0 %."""
-_MAX_SHOWN_AS_ONE = 1.0 + _MAX_SHOWN_AS_ZERO
+_MAX_SHOWN_AS_100 = 1.0 + _MAX_SHOWN_AS_0
 """Largest fraction that is shown as 100 %."""
 
 
@@ -91,7 +94,7 @@ def why_parts(result: ResultDocument, flame_graph: bytes | None = None) -> Itera
 
 
 def remedy_sentences(result: ResultDocument) -> tuple[str, ...]:
-    """Return the remedies for a gap: changes that close the gap, and advice on the first cause."""
+    """Return remedies for a gap: changes that close it, and advice on the first cause."""
     causes = [
         cause for cause in result.why if cause.kind != CHANCE_KIND and cause.status != "refuted"
     ]
@@ -144,7 +147,8 @@ def interventions_section(result: ResultDocument) -> Section | None:
     """Build the section with the effect of each intervention; ``None`` if there are none."""
     by_name: dict[str, InterventionOutcome] = {}
     for intervention in (tested for cause in result.why for tested in cause.tested):
-        # Of several outcomes of an intervention, show the outcome for a cause that it can change.
+        # An intervention may have an outcome for several causes; prefer a cause that it can change.
+        # `unchanged` is the reason why it cannot.
         if intervention.unchanged is None or intervention.intervention not in by_name:
             by_name[intervention.intervention] = intervention
     # Interventions that ran come first.
@@ -162,8 +166,8 @@ def interventions_section(result: ResultDocument) -> Section | None:
     if not any(intervention.outcome == "confirmed" for intervention in interventions):
         is_undecided = any(map(_may_yet_be_confirmed, interventions))
         outcomes = {intervention.outcome for intervention in interventions}
-        sentence = NO_CHANGE_REACHES if outcomes == {"not reachable"} else NO_CHANGE_CLOSES
-        parts.append(Paragraph(NO_CHANGE_DECIDED if is_undecided else sentence))
+        sentence = NOTHING_REACHES_CAUSE if outcomes == {"not reachable"} else NOTHING_CLOSES_GAP
+        parts.append(Paragraph(NOTHING_DECIDED if is_undecided else sentence))
     unknown_lines = tuple(
         f"{intervention.summary}: {intervention.unknown_because}"
         for intervention in interventions
@@ -190,20 +194,20 @@ def _fraction_notes(interventions: Sequence[InterventionOutcome]) -> Iterator[st
         for intervention in interventions
         if intervention.share is not None
     ]
-    if any(low is not None and low > _MAX_SHOWN_AS_ONE for _, low, _ in fractions):
+    if any(low is not None and low > _MAX_SHOWN_AS_100 for _, low, _ in fractions):
         yield "More than 100 %: with the change the order of the two is reversed."
-    elif any(share > _MAX_SHOWN_AS_ONE for share, _, _ in fractions):
+    elif any(share > _MAX_SHOWN_AS_100 for share, _, _ in fractions):
         yield "An estimate above 100 % with 100 % in its interval: all of the gap may be gone."
-    if any(high is not None and high < -_MAX_SHOWN_AS_ZERO for _, _, high in fractions):
+    if any(high is not None and high < -_MAX_SHOWN_AS_0 for _, _, high in fractions):
         yield "Below 0 %: the change makes the gap larger."
-    elif any(share < -_MAX_SHOWN_AS_ZERO for share, _, _ in fractions):
+    elif any(share < -_MAX_SHOWN_AS_0 for share, _, _ in fractions):
         yield "An estimate below 0 % with 0 % in its interval: the change may do nothing."
     confirmed_fractions = [
         intervention.share
         for intervention in interventions
         if intervention.share and intervention.outcome == "confirmed"
     ]
-    if len(confirmed_fractions) > 1 and sum(confirmed_fractions) > _MAX_SHOWN_AS_ONE:
+    if len(confirmed_fractions) > 1 and sum(confirmed_fractions) > _MAX_SHOWN_AS_100:
         yield (
             "The fractions add up to more than 100 %: several changes remove the same cause, or "
             "one cause hides another."
@@ -213,25 +217,25 @@ def _fraction_notes(interventions: Sequence[InterventionOutcome]) -> Iterator[st
 def _share_notes(extra_time: ExtraTime) -> tuple[str, ...]:
     """Return a note if the shares of the extra time exceed 100 %."""
     shares = [part.share_of_gap for part in extra_time.parts if part.share_of_gap is not None]
-    if sum(shares) > _MAX_SHOWN_AS_ONE:
+    if sum(shares) > _MAX_SHOWN_AS_100:
         return (
             f"The shares add up to {round(100 * sum(shares))} %: processor time adds up over all "
             "threads, and several threads or processes worked at once.",
         )
-    if any(share > _MAX_SHOWN_AS_ONE for share in shares):
+    if any(share > _MAX_SHOWN_AS_100 for share in shares):
         return ("A share is above 100 % because another part became smaller.",)
     return ()
 
 
 def _sources_section(sources: Sequence[Explanation]) -> Section:
-    """Build the table of sources of variation: the spread while a source is held fixed."""
+    """Build the table of sources of variation, with the spread while each source is held fixed."""
     columns = (
         Column("held", "name"),
         *(Column(heading, "number") for heading in ("spread", "variance", "interval", "p")),
         Column(""),
     )
-    unfixed_spread = describe_spread(sources[0].evidence["spread"])
-    rows = [("nothing", unfixed_spread, "", "", "", ""), *map(_source_cells, sources)]
+    free_spread = describe_spread(sources[0].evidence["spread"])
+    rows = [("nothing", free_spread, "", "", "", ""), *map(_source_cells, sources)]
     note = (
         "Spread: half the range of the middle 80 % of the runs. p: corrected for the number of "
         "sources (docs/explanation/noise.md)."
@@ -302,7 +306,7 @@ def _extra_time_section(
         label = "What the extra time comes from"
         shares = [cause.share_of_gap or 0.0 for cause in causes]
         overlap_note = "The shares add up to more than 100 %: causes overlap, or one hides another."
-        notes = (overlap_note,) if len(shares) > 1 and sum(shares) > _MAX_SHOWN_AS_ONE else ()
+        notes = (overlap_note,) if len(shares) > 1 and sum(shares) > _MAX_SHOWN_AS_100 else ()
         rows = [_cause_cells(cause) for cause in causes]
         table = Table(*columns_and_rows(rows), label=label, max_rows=_MAX_CAUSES, notes=notes)
         brief_rows = [{name: row[name] for name in _BRIEF_COLUMNS} for row in rows]
@@ -348,9 +352,8 @@ def _percent(share: float | None) -> str:
 
 
 def _unseen_lines(extra_time: ExtraTime) -> Iterator[str]:
-    for source, remarks in extra_time.unseen.items():
-        # A source is a tool that observed the runs, such as a profiler.
-        yield f"not seen by {source}: {listed(remarks, _MAX_REMARKS, '; ')}"
+    for tool, remarks in extra_time.unseen.items():
+        yield f"not seen by {tool}: {listed(remarks, _MAX_REMARKS, '; ')}"
 
 
 def _intervention_cells(intervention: InterventionOutcome) -> Mapping[str, Cell]:
@@ -378,7 +381,7 @@ def _brief_intervention_cells(intervention: InterventionOutcome) -> Mapping[str,
 
 
 def _fraction_by_condition(intervention: InterventionOutcome) -> str:
-    """Return the median fraction that each condition contributes: ``96 % + 1 %``."""
+    """Return the median fraction of the gap that each condition contributes: ``96 % + 1 %``."""
     candidate, baseline = intervention.from_candidate, intervention.from_baseline
     if intervention.share is None or candidate is None or baseline is None:
         return "unknown"

@@ -1,4 +1,4 @@
-"""Renderer that writes the numbers of documents as one CSV table."""
+"""Renderer that writes the CSV rows of documents as one table."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from equipoise.shared.safe_text import csv_text
 
 
 def to_csv(documents: Sequence[Document]) -> str:
-    """Return a header and the numbers of every document, with the quoting of RFC 4180.
+    """Return a header and the rows of every document, with the quoting of RFC 4180.
 
     The cell of an unknown value is empty.
     """
@@ -19,7 +19,7 @@ def to_csv(documents: Sequence[Document]) -> str:
 
 
 def _merged_columns(column_lists: Iterable[Sequence[str]]) -> list[str]:
-    """Return each column once; columns of one list keep their order."""
+    """Return each column once, in the order of the lists."""
     columns: list[str] = []
     for column_list in column_lists:
         index = len(columns)
