@@ -25,7 +25,7 @@ from equipoise.model.result import (
 )
 from equipoise.report.builders.result import CampaignReport
 from equipoise.report.builders.statements import strip_of
-from equipoise.report.renderers.html import separated_chart, columns_of_rows
+from equipoise.report.renderers.html import columns_of_rows, separated_chart
 from packages.equipoise.tests.documents import (
     HOSTILE,
     comparison_of,

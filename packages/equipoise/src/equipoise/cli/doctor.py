@@ -1,7 +1,7 @@
-"""``equipoise doctor``: find what disturbs measurements on this host, and certify the host.
+"""``equipoise doctor``: find disturbances of measurements on this host, and certify the host.
 
-A certificate says how often campaigns on this host report a false difference, and which effects
-they can detect.
+An examination lists the disturbances. A certificate says how often campaigns on this host report a
+false difference, and which effects they can detect.
 """
 
 from __future__ import annotations
@@ -95,9 +95,9 @@ def _run_certification(output: OutputOptions) -> int:
         open_for_writing(output.ledger, durable=False, host=output.host) as ledger,
     ):
         has_progress = not output.quiet and sys.stderr.isatty()
-        on_campaign = _print_campaign_number if has_progress else lambda ended, total: None
+        on_campaign_end = _print_campaign_number if has_progress else lambda ended, total: None
         try:
-            certificate = certify(CertifyOptions(), ledger, on_campaign, now=time.time)
+            certificate = certify(CertifyOptions(), ledger, on_campaign_end, now=time.time)
         except conduct.Interrupted:
             say("interrupted; no certificate was stored")
             return EXIT_INTERRUPTED
@@ -150,7 +150,7 @@ def examination_document(examination: Examination) -> Document:
 
 
 _MAX_BRIEF_DISTURBANCES = 3
-"""Number of disturbances of one severity that a terminal shows without ``--verbose``."""
+"""Maximum number of disturbances of one severity on a brief terminal."""
 _SEVERITY_LEGEND = "disturbs: slows trials now. weakens: adds noise. lacks: not offered here."
 """Explanation of the words for the severity of a disturbance."""
 

@@ -256,7 +256,7 @@ def command(gate_options: GateOptions) -> int:
     on_step = say if sys.stderr.isatty() and not output.quiet else lambda step: None
     with (
         scratch_folder() as scratch,
-        measuring(output, after_interrupt="run the gate again") as (ledger, listener),
+        measuring(output, interrupt_hint="run the gate again") as (ledger, listener),
         _build_cache(request, scratch) as builds,
     ):
         checkouts = check_out_and_build(request, scratch, builds, show=on_step)
