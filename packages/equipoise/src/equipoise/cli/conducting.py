@@ -141,7 +141,7 @@ def write_study_figures(result: CampaignResult, output: OutputOptions) -> None:
 
     folder = output.figures or output.ledger.parent / FIGURES_FOLDER / document.run.id
     files = save_figures([*study_analysis.figures(document), *iteration_figures(document)], folder)
-    if files and output.has_screen:
+    if files and output.prints_result:
         print_parts([Paragraph(f"figure: {file}") for file in files], color=output.color)
 
 

@@ -83,9 +83,9 @@ def _run_examination(output: OutputOptions) -> int:
         say(leftover.describe(), leftover.hint)
     examination = disturbances.examine(disturbances.observe_host())
     write_json(output.json_file, lambda: examination_json(examination, snapshot()))
-    if output.has_screen:
+    if output.prints_result:
         document = examination_document(examination)
-        print_document(document, color=output.color, form=output.screen_form)
+        print_document(document, color=output.color, form=output.terminal_form)
     return 0
 
 
@@ -103,7 +103,7 @@ def _run_certification(output: OutputOptions) -> int:
             return EXIT_INTERRUPTED
         ledger.record_certificate(certificate)
     write_json(output.json_file, lambda: certificate_json(certificate))
-    if output.has_screen:
+    if output.prints_result:
         print_document(certificate_document(certificate), color=output.color)
     return 0
 

@@ -1,4 +1,7 @@
-"""Options that `gate`, `bisect` and `history` share: benchmarks, builds and git revisions."""
+"""Options that `gate`, `bisect` and `history` share: benchmarks, builds and git revisions.
+
+A suite is a list of benchmarks. A benchmark tool, such as cargo, runs many benchmarks at once.
+"""
 
 from __future__ import annotations
 
@@ -101,7 +104,7 @@ class SuiteOptions(Struct, frozen=True):
     """Options that name the benchmarks of each revision, and the build."""
 
     argv: tuple[str, ...] = ()
-    """Command after ``--``: the program and its arguments."""
+    """Command after ``--``: a program with its arguments."""
     kind: str | None = None
     """Name of a benchmark tool, from ``--kind``."""
     benches: tuple[str, ...] = ()

@@ -22,7 +22,7 @@ from equipoise.cli.completion import complete_runs
 from equipoise.cli.conducting import clear_killed_campaigns, measuring
 from equipoise.cli.options.outputs import OutputOptions, check_folder
 from equipoise.cli.progress import progress_for
-from equipoise.cli.results import CampaignResult, recorded_name, result_of_records, write_files
+from equipoise.cli.results import CampaignResult, name_in_ledger, result_of_records, write_files
 from equipoise.cli.streams import is_watched, say
 from equipoise.cli.work_bars import work_bar
 from equipoise.cli.writing import write_file
@@ -305,7 +305,7 @@ def command(request: WhyRequest) -> int:
         if isinstance(record.plan.terms, ExperimentPlan):
             # ``last`` may be an experiment, which tested the causes of a gap.
             record = ledger.read_run(record.plan.terms.reference)
-        names = (recorded_name(record, name) for name in (request.baseline, request.candidate))
+        names = (name_in_ledger(record, name) for name in (request.baseline, request.candidate))
         gap = choose_gap(record, *names)
         experiment = latest_experiment(record, ledger, gap.contrast)
     experiment_request = request.experiment_request(record.plan)
@@ -400,11 +400,11 @@ def _show(
     if gap.is_explainable:
         document = with_causes(document, record, next(iter(experiments), None), gap)
     write_files(CampaignResult(document, record, ()), output)
-    if output.has_screen:
+    if output.prints_result:
         from equipoise.report.renderers.terminal import print_document
 
         explanation = explanation_document(document, gap)
-        print_document(explanation, color=output.color, form=output.screen_form)
+        print_document(explanation, color=output.color, form=output.terminal_form)
 
 
 def explanation_document(document: ResultDocument, gap: Gap) -> Document:

@@ -327,11 +327,11 @@ def _write_summary(
                 f"unset {STEP_SUMMARY}, or make the file writable",
             )
     # This comes last, because writing to stdout may fail.
-    if output.has_screen and sys.stdout.isatty():
+    if output.prints_result and sys.stdout.isatty():
         from equipoise.report.renderers.terminal import print_document
 
-        print_document(screen_document, color=output.color, form=output.screen_form)
-    elif output.has_screen:
+        print_document(screen_document, color=output.color, form=output.terminal_form)
+    elif output.prints_result:
         sys.stdout.write(summary)
 
 
