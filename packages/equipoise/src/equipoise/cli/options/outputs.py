@@ -79,8 +79,7 @@ report_option = file_option(
 )
 show_env_option = flag(
     "--show-env",
-    help="Show the values of all environment variables. By default, only variables that are known to "
-    "tune libraries have values.",
+    help="Show the values of all environment variables, not only of known tuning variables.",
 )
 figures_option = file_option(
     "--figures", metavar="FOLDER", help="Write each figure to this folder: .html, .svg and .png."
