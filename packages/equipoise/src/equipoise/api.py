@@ -465,7 +465,6 @@ def _parse_ranking(ranking: bool | OnOrOff | None) -> bool | None:
 
 
 def _comparison_command_line(options: CompareOptions, seed: int) -> tuple[str, ...]:
-    """Return the command line that compares the same commands, as arguments."""
     commands = [
         command if isinstance(command, str) else shlex.join(command) for command in options.commands
     ]

@@ -92,7 +92,6 @@ def _split_options(line: str) -> tuple[dict[str, Any], str]:
 
 
 def _option_value(option: re.Match[str]) -> str:
-    """Return the value of an option without its quotation marks."""
     try:
         return shlex.split(option.group(2))[0]
     except ValueError:

@@ -1,7 +1,4 @@
-"""Crash files: the traceback of a defect of Equipoise, for a bug report, without secrets.
-
-A secret is a value that an option may contain, such as a password in ``--env``.
-"""
+"""Crash files: the traceback of a defect of Equipoise, for a bug report, without secrets."""
 
 from __future__ import annotations
 

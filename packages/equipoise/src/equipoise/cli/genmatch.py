@@ -97,9 +97,7 @@ class GenMatchRequest(TableRequest, frozen=True, kw_only=True):
 @tables.pairing_options
 @tables.variance_neighbors_option
 @tables.count_option("--population", 100, "Number of candidates in a generation.", minimum=2)
-@tables.count_option(
-    "--generations", 100, "Generations; the search goes on while the balance improves.", minimum=1
-)
+@tables.count_option("--generations", 100, "Generations; more if the balance improves.", minimum=1)
 @options.flag("--hard-limit", help="Stop after --generations in any case.")
 @tables.count_option("--wait", 4, "Stop after this many generations without improvement.")
 @click.option(

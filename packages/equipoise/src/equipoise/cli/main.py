@@ -243,7 +243,6 @@ def _report_output_failure(failure: OutputFailed) -> int:
 
 
 def _report_internal_error(error: Exception, arguments: Sequence[str]) -> int:
-    """Report an unexpected error: a fault of the system, or a defect of Equipoise."""
     system_fault = limit_reached(error) or _missing_working_folder()
     if system_fault is None and isinstance(error, OSError):
         system_fault = environment_fault(error)

@@ -286,7 +286,6 @@ def command(request: ObserveRequest) -> int:
 def _observe_log(
     question: Question, request: ObserveRequest, progress: Progress
 ) -> ObservationResult:
-    """Read all rows of the log and estimate the effect."""
     from equipoise_matching.observation.analysis import observe
     from equipoise_matching.tables.missing import complete_log
     from equipoise_matching.warning import AnalysisWarning
@@ -315,7 +314,6 @@ def _observe_log(
 def _observe_strata(
     question: Question, source: str, column: str, access: ClusterAccess | None, progress: Progress
 ) -> ObservationResult:
-    """Estimate the effect from strata, on this machine or on workers."""
     from equipoise_matching.observation.strata import check_strata, observe_strata
     from equipoise_matching.tables.strata import find_strata
 

@@ -1,7 +1,4 @@
-"""Live progress of a campaign on a terminal: a bar, and for a study a table of comparisons.
-
-The status of a comparison is its estimate, interval and verdict so far.
-"""
+"""Live progress of a campaign: a bar, and for a study a table with the status of comparisons."""
 
 from __future__ import annotations
 

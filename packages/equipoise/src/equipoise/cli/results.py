@@ -158,10 +158,7 @@ def _fact_text(value: Any) -> str:
 
 
 def name_in_ledger(record: RunRecord, name: str | None) -> str | None:
-    """Return the name of a condition in the ledger.
-
-    ``name`` is this name, or the name in reports, which may hide a secret.
-    """
+    """Return the name of a condition in the ledger; ``name`` may be its name in reports."""
     displayed_conditions = records_for_display((record,), show_env=False)[0].plan.conditions
     for recorded, displayed in zip(record.plan.conditions, displayed_conditions, strict=True):
         if name in (recorded.name, displayed.name):

@@ -72,7 +72,6 @@ def command(request: ShowRequest) -> int:
 
 
 def _show_two(run: str, other: str, output: OutputOptions) -> None:
-    """Compare the run ``other`` with the reference ``run``, and show the result."""
     with open_for_reading(output.ledger) as ledger:
         reference, record = ledger.read_run(run), ledger.read_run(other)
         other_campaigns = results.other_campaigns_of(record, ledger)

@@ -121,7 +121,6 @@ def _open_null_device(descriptor: int, flags: int) -> None:
 
 
 def _text_stream(raw: io.FileIO, replaced_stream: TextIO | None) -> TextIO:
-    """Return a text stream with the encoding and the buffering of ``replaced_stream``."""
     error_handler = "strict" if replaced_stream is None else str(replaced_stream.errors)
     return io.TextIOWrapper(
         io.BufferedWriter(raw),

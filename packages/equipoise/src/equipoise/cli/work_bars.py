@@ -119,10 +119,7 @@ def search_bar(
                 f"at most {time_left} left"
             )
             if update is not None:
-                update(
-                    description=description,
-                    completed=min(generation_count / (limit + 1), 1.0),
-                )
+                update(description=description, completed=min(generation_count / (limit + 1), 1.0))
 
         yield None if update is None else generation_ended
 

@@ -47,10 +47,7 @@ def condition_color(names: Sequence[str]) -> alt.Color:
 
 
 def condition_shape(names: Sequence[str]) -> alt.Shape:
-    """Return the channel for the shapes of conditions.
-
-    Two conditions with the same colour have different shapes.
-    """
+    """Return the channel for shapes; two conditions with the same colour have different shapes."""
     _, shape = _condition_channels(names)
     return shape
 

@@ -47,7 +47,7 @@ _HILL_HEIGHT = 0.40
 _DOTS_HEIGHT = 0.34
 _GAP_HEIGHT = 0.07
 """Space between the line of a row and its dots."""
-_NAME_HEIGHT = 0.5
+_NAME_Y = 0.5
 """Distance from the line of a row up to the name of its condition."""
 _STRIP_HEIGHT = LABEL_STRIP / ROW_HEIGHT
 """Height of the strip behind a name."""
@@ -75,9 +75,7 @@ def distributions(
         values,
         quantity,
         alt.X("x:Q", scale=quantity_scale(quantity), axis=quantity_axis(quantity, 8)),
-        alt.Y(
-            "y:Q", scale=plain_scale(0.5 - row_count, _NAME_HEIGHT + _STRIP_HEIGHT / 2), axis=None
-        ),
+        alt.Y("y:Q", scale=plain_scale(0.5 - row_count, _NAME_Y + _STRIP_HEIGHT / 2), axis=None),
     )
     notes = panel.notes()
     if trial_count > max_dots:
@@ -307,7 +305,7 @@ class _Panel(Struct, frozen=True):
     def names_with_positions(self) -> Rows:
         """Return the position and the name of each condition."""
         return [
-            {"y": _NAME_HEIGHT - index, "words": name if values else f"{name} (no trial to show)"}
+            {"y": _NAME_Y - index, "words": name if values else f"{name} (no trial to show)"}
             for index, (name, values) in enumerate(self.values_by_condition.items())
         ]
 

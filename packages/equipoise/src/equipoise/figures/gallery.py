@@ -1,7 +1,4 @@
-"""Draws all figures of a result, in the order in which a reader needs them.
-
-A figure is a chart with a name and an explanation.
-"""
+"""Draws all figures of a result, in the order in which a reader needs them."""
 
 from __future__ import annotations
 

@@ -37,7 +37,6 @@ HEIGHT = 260
 MAX_POINTS = 200
 """Maximum number of points of a line; with more iterations, a point is a median of several."""
 MAX_TRIALS = 10
-"""Maximum number of trials that the chart draws."""
 _MAX_LINEAR_RATIO = 3.0
 """Maximum ratio of the largest to the smallest value on a linear axis."""
 _MARGIN_SHARE = 0.05
@@ -45,10 +44,7 @@ _MARGIN_SHARE = 0.05
 
 
 class _Trial(Struct, frozen=True):
-    """An analysed trial with the values of its iterations."""
-
     block: int
-    """Number of the trial's block."""
     values: Sequence[float]
     """Value of each iteration."""
     shape: TrialIterations | None
@@ -59,7 +55,7 @@ def iterations(
     result: ResultDocument, condition: ConditionResult, metric: str
 ) -> alt.LayerChart | None:
     """Draw the first `MAX_TRIALS` analysed trials; ``None`` if no trial reports iterations."""
-    all_trials = _trials_with_iterations(result, condition, metric)
+    all_trials = _reported_trials(result, condition, metric)
     trials = all_trials[:MAX_TRIALS]
     if not trials:
         return None
@@ -103,7 +99,7 @@ def iterations(
     )
 
 
-def _trials_with_iterations(
+def _reported_trials(
     result: ResultDocument, condition: ConditionResult, metric: str
 ) -> list[_Trial]:
     shapes = {trial.block: trial for trial in condition.iterations[metric].trials}
@@ -128,7 +124,6 @@ def _point_rows(trials: Sequence[_Trial], group_size: int, divisor: float) -> Ro
 
 
 def _level_rows(trials: Sequence[_Trial], divisor: float) -> Rows:
-    """Return a row for each stretch of iterations with one level."""
     return [
         {
             "iteration": 1 + stretch.begin,

@@ -32,9 +32,7 @@ distance between the two outer percentiles."""
 _MARGIN_SHARE = 0.07
 """Empty space at each end of an axis, as a share of the drawn range."""
 _SIGNIFICANT_DIGITS = 6
-"""Number of significant digits of a drawn number."""
 _MAX_TICKS = 9
-"""Maximum number of labels of a logarithmic axis."""
 _DECADE_LABELS = ((1, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9), (1, 2, 5), (1, 3), (1,))
 """Possible sets of labels, as multiples of a power of ten, from dense to sparse."""
 _MIN_DECADE_FACTOR = 4.0

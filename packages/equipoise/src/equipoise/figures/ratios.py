@@ -56,9 +56,7 @@ COMPARISON_KIND, CONTROL_KIND = "compared", "control"
 _COLOR_INDEX_BY_KIND = {COMPARISON_KIND: 0, CONTROL_KIND: 5}
 """Index of the colour of each kind in the palette; the control is grey."""
 MAX_ROWS = 40
-"""Maximum number of comparisons that a chart draws."""
 MAX_INTERIM_ANALYSES = 400
-"""Maximum number of interim analyses that a chart draws."""
 _ROW_HEIGHT = 38
 """Height of a row in pixels."""
 _LABEL_OFFSET = 14
@@ -70,8 +68,6 @@ AnyComparison = Comparison | SampleComparison
 
 
 class _Row(Struct, frozen=True):
-    """A comparison with its label in the chart."""
-
     label: str
     comparison: AnyComparison
     kind: str = COMPARISON_KIND
@@ -88,16 +84,15 @@ class _Row(Struct, frozen=True):
     def verdict(self) -> str:
         if self.kind == CONTROL_KIND:
             return "no verdict"
-        return (
-            self.comparison.verdict if isinstance(self.comparison, Comparison) else self.kind_name
-        )
+        if isinstance(self.comparison, Comparison):
+            return self.comparison.verdict
+        return self.kind_name
 
 
 def ratios(result: ResultDocument) -> alt.LayerChart | None:
     """Draw the comparisons on the primary metric, and the control.
 
-    Return ``None`` for a single comparison without a control, because the answer shows its
-    interval.
+    Return ``None`` for a single comparison without a control: the answer shows its interval.
     """
     metric = primary_metric(result)
     comparisons = result.primary_comparisons
@@ -260,7 +255,6 @@ def shift(
 def _draw(
     rows: Sequence[_Row], title: str, subject: str, notes: list[str], min_effect: float
 ) -> alt.LayerChart:
-    """Draw a bar and a mark for each row, with its label above."""
     drawn_rows = rows[:MAX_ROWS]
     # The control is the last row, and it is always drawn.
     if len(rows) > MAX_ROWS:

@@ -131,7 +131,6 @@ def size_normalised(result: ResultDocument, factor: str) -> alt.LayerChart | Non
 
 
 def _row(size_cost: SizeCost, factor: str, divisor: float) -> dict[str, Any]:
-    """Return a row whose costs are divided by ``divisor``."""
     size, condition, summary = size_cost
     low, high = (summary.median if end is None else end for end in summary.median_ci)
     costs = {"value": summary.median / divisor, "low": low / divisor, "high": high / divisor}
@@ -150,7 +149,6 @@ def _lines(rows: Rows, factor: str, y: alt.Y) -> list[alt.Chart]:
 
 
 def _normalised_y(title: str, ends: Sequence[float]) -> alt.Y:
-    """Return a logarithmic axis if the values lie far apart, else a linear axis."""
     if max(ends) > _MAX_LINEAR_RATIO * min(ends):
         return log_y(title, 0.95 * min(ends), 1.05 * max(ends))
     scale = alt.Scale(zero=False, nice=False, padding=12)

@@ -158,7 +158,6 @@ def _bands(rows: Rows, axes: Mapping[str, Any]) -> list[alt.Chart]:
 
 
 def _running_medians(rows: Rows, names: list[str]) -> Rows:
-    """Return the points of the running median of each condition."""
     points: Rows = []
     for name in names:
         trials = [row for row in rows if row["condition"] == name and row["analysed"]]

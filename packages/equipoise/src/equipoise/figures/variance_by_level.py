@@ -31,10 +31,8 @@ ROW_HEIGHT = 26
 """Height in pixels of a level of a ratio or condition."""
 HEAD_HEIGHT = 60
 """Height in pixels of the axis and the legend."""
-_LINE_WIDTH = 2
-"""Width in pixels of the line of an interval."""
-_MARK_AREA = 70
-"""Area in square pixels of a mark."""
+_LINE_WIDTH, _MARK_AREA = 2, 70
+"""Width of the line of an interval in pixels, and area of a mark in square pixels."""
 
 
 def variance_by_level(result: ResultDocument) -> alt.LayerChart | None:
@@ -99,7 +97,6 @@ def variance_by_level(result: ResultDocument) -> alt.LayerChart | None:
 
 
 def _named_variances(result: ResultDocument) -> Iterator[tuple[str, VarianceByLevel]]:
-    """Yield the ratios, then the conditions, with a variance by level: name and variance."""
     for comparison in result.comparisons:
         if comparison.by_level is not None and comparison.by_level.components:
             yield f"{comparison.candidate} against {comparison.baseline}", comparison.by_level

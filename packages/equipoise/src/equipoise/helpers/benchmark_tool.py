@@ -80,7 +80,6 @@ def _run(command: Sequence[str], output: Path) -> None:
 
 
 def _run_google_benchmark(command: Sequence[str], output: Path) -> None:
-    """Run a command with a single benchmark; report its times and its number of iterations."""
     # Results go to a file, because the program may print, too.
     results = output.with_name("results.json")
     _run((*command, f"--benchmark_out={results}", "--benchmark_out_format=json"), output)

@@ -25,7 +25,6 @@ from typing import ParamSpec, TypeVar
 import pytest
 
 FIXTURE = "equipoise_benchmark"
-"""Name of the fixture of this plugin."""
 PYTEST_BENCHMARK = "benchmark"
 """Fixture of pytest-benchmark."""
 PYTEST_BENCHMARK_S = 0.1
@@ -44,7 +43,6 @@ MIN_BATCH_S = 0.01
 _MAX_BATCH_CALLS = 1 << 24
 """Maximum number of calls in a batch, for functions that take almost no time."""
 _INSTALLATION_FOLDERS = ("site-packages", "dist-packages")
-"""Names of folders with installed packages."""
 
 Arguments = ParamSpec("Arguments")
 Returned = TypeVar("Returned")

@@ -149,7 +149,6 @@ _LONG_NUMBER = re.compile(rb"\d{19}")
 
 
 def _has_huge_integer(part: Any) -> bool:
-    """Return whether an integer in a part does not fit into 64 bits."""
     match part:
         case bool():
             return False

@@ -26,8 +26,6 @@ from equipoise_matching.tables.problem import MatchColumns, Pairing
 
 
 class _FiniteRange(click.FloatRange):
-    """Type for click: a finite number in a range."""
-
     name = "number"
 
     def convert(

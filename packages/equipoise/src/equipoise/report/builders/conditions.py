@@ -157,9 +157,8 @@ def page_table(result: ResultDocument) -> Table:
     rows: list[HeadedCells] = []
     for index, condition in enumerate(result.conditions):
         command = shlex.join(condition.command)
-        name = ConditionName(
-            condition.name, color_of(index), "" if command == condition.name else command
-        )
+        other_command = "" if command == condition.name else command
+        name = ConditionName(condition.name, color_of(index), other_command)
         summary = condition.metrics.get(metric)
         minimum = UNKNOWN if summary is None else metric_value(summary.min, metric)
         drift = None if summary is None or summary.drift is None else summary.drift.ratio
@@ -323,10 +322,8 @@ class _MainColumns(Struct, frozen=True):
         interval, spread = UNKNOWN, UNKNOWN
         if summary is not None:
             format_value = metric_formatter(self.primary_metric)
-            median, spread = (
-                StyledText(format_value(summary.median), "strong"),
-                spread_text(summary),
-            )
+            median = StyledText(format_value(summary.median), "strong")
+            spread = spread_text(summary)
             interval = range_text(summary.median_ci, format_value)
         yield f"{self.median_heading}:number", median
         yield "95 % interval", interval
@@ -365,7 +362,6 @@ def _median_cells(
 def _verdict_cells(
     comparison: Comparison | None, result: ResultDocument, is_baseline: bool
 ) -> Iterator[tuple[str, Cell]]:
-    """Yield the change against the baseline, its interval and the verdict."""
     change: Cell = StyledText("baseline" if is_baseline else UNKNOWN, "dim")
     interval, verdict = "", StyledText("")
     if comparison is not None:
@@ -384,7 +380,6 @@ def _effect_cells(comparison: Comparison) -> Mapping[str, str]:
 
 
 def _distribution_cells(condition: ConditionResult, metric: str) -> Iterator[tuple[str, Cell]]:
-    """Yield the median, the interval of the median, and the range of the middle 90 %."""
     summary = condition.metrics.get(metric)
     median, interval, middle_range = condition.unknown.get(metric, UNKNOWN), UNKNOWN, UNKNOWN
     if summary is not None:

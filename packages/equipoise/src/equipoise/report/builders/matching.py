@@ -191,10 +191,7 @@ def _document(
         Figures(draw_figures),
         replace(facts, forms=VERBOSE_TERMINAL),
         *(
-            replace(
-                table,
-                forms=NOT_TERMINAL if table.title == "Strata" else NOT_BRIEF,
-            )
+            replace(table, forms=NOT_TERMINAL if table.title == "Strata" else NOT_BRIEF)
             for table in tables
         ),
         *_brief_weights_table(search),
@@ -311,7 +308,6 @@ def _effect_figures(
 
 
 def _balance_figures(balance: Balance, search: GenMatchResult | None) -> Iterator[Figure]:
-    """Draw the course of a search, all covariates, and the covariates that differ most."""
     from equipoise.figures.gallery import Figure
     from equipoise_matching.charts import balance as charts
 
@@ -383,7 +379,6 @@ def observation_document(result: ObservationResult, command: str) -> Document:
 
 
 def _brief_observation_parts(result: ObservationResult, report: Report) -> Iterator[Part]:
-    """Build the parts for a brief terminal: the balance, the strata and the facts."""
     rows = (
         {
             "covariate:name": covariate.column,

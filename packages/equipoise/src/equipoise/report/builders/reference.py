@@ -39,7 +39,6 @@ from equipoise.shared.spelling import option
 _MAX_LISTED_CHANGES = 6
 """Maximum number of rows that the answer names: the rows with the largest changes."""
 _MAX_LISTED_DIFFERENCES = 20
-"""Maximum number of differences between the environments that the report lists."""
 _MAX_VALUE_LETTERS = 60
 """Maximum length of a value in a difference between the environments."""
 
@@ -158,8 +157,7 @@ def _value_text(value: Any) -> str:
 
 _MAX_CAMPAIGN_COLUMNS = 6
 """Maximum number of campaigns with a column; the latest campaigns have columns."""
-_BOOT_ID_LETTERS = 8
-"""Number of shown letters of a boot's id."""
+_SHOWN_LETTERS_OF_BOOT_ID = 8
 
 
 def pooled_document(pooled: PooledCampaigns) -> Document:
@@ -205,7 +203,7 @@ def _campaigns_table(pooled: PooledCampaigns) -> Table:
             "run": campaign.id,
             "started": campaign.started[:16].replace("T", " "),
             **({"host:name": campaign.host or UNKNOWN} if has_hosts else {}),
-            "boot": campaign.boot[:_BOOT_ID_LETTERS],
+            "boot": campaign.boot[:_SHOWN_LETTERS_OF_BOOT_ID],
             "kernel": campaign.kernel,
             "blocks:number": str(campaign.blocks),
         }
@@ -231,7 +229,6 @@ def _comparisons_table(pooled: PooledCampaigns) -> Table:
 
 def _pooled_cells(comparison: PooledComparison, numbers: Sequence[int]) -> tuple[Cell, ...]:
     """Return the row of a comparison; ``numbers`` are the campaigns with a column."""
-    # The standard deviation of the log ratio between campaigns, in percent.
     between_percent = 100.0 * math.expm1(comparison.pooled.between_sd)
     ratios = (comparison.ratios[number - 1] for number in numbers)
     common_ratio, common_interval = estimate_and_interval(

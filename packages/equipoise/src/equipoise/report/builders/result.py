@@ -210,14 +210,12 @@ def statements_section(
     """
     if not answer.statements:
         is_folded = bool(statements.no_difference_sentence(result))
-        yield Section(
-            "Comparisons", (Statements(tuple(all_statements)),), folded=is_folded, forms=PAGE
-        )
+        parts = (Statements(tuple(all_statements)),)
+        yield Section("Comparisons", parts, folded=is_folded, forms=PAGE)
 
 
 def _terminal_shape_parts(result: ResultDocument) -> Iterator[Part]:
-    # Drift cannot bias a comparison, because the order of its trials is random. So its brief
-    # terminal omits these lines.
+    # Drift cannot bias a comparison, whose order is random, so a brief terminal omits it.
     forms = VERBOSE_TERMINAL if result.comparisons else TERMINAL
     yield from (replace(line, forms=forms) for line in shape.terminal_shape_lines(result))
 
@@ -302,9 +300,8 @@ def _text_tables(result: ResultDocument) -> Iterator[Part]:
         yield from (replace(table, forms=TEXT_AND_NOTEBOOK) for table in kind_tables)
     else:
         yield conditions.text_table(result)
-        yield from (
-            replace(table, forms=TEXT_AND_NOTEBOOK) for table in conditions.further_tables(result)
-        )
+        further_tables = conditions.further_tables(result)
+        yield from (replace(table, forms=TEXT_AND_NOTEBOOK) for table in further_tables)
 
 
 def _findings_section(result: ResultDocument) -> Iterator[Part]:
@@ -396,9 +393,8 @@ def _run_line(result: ResultDocument) -> Paragraph:
     if origin is None:
         ended = run.stopped_because or "it did not end"
         origin = f"{counted(run.blocks, 'block')}, stopped by: {ended}"
-    return Paragraph(
-        f"run {run.id}: {origin} (more: {option('verbose')})", "dim", forms=BRIEF_TERMINAL
-    )
+    text = f"run {run.id}: {origin} (more: {option('verbose')})"
+    return Paragraph(text, "dim", forms=BRIEF_TERMINAL)
 
 
 def _repetition(report: CampaignReport) -> Iterator[Part]:
@@ -479,10 +475,7 @@ def _flat_facts(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[s
 
 
 def _with_joined_names(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Merge entries, such as CPUs, whose values are equal mappings; join the names of the entries.
-
-    Entries with other values stay separate.
-    """
+    """Merge entries whose values are equal mappings, such as equal CPUs; join their names."""
     equal_names: dict[tuple[str, str], list[str]] = {}
     for name, value in values.items():
         key = ("", repr(value)) if isinstance(value, Mapping) else (name, "")

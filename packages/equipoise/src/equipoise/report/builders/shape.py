@@ -75,7 +75,6 @@ _MODE_COVARIATES = {
 }
 """By covariate: phrases for a mode with low values, and for a mode with high values."""
 _MAX_SHAPE_LINES = 6
-"""Maximum number of lines of a terminal on unusual distributions."""
 _MAX_DRIFT_P_VALUE = 0.01
 """Maximum p-value of a drift that is shown. It is small because conditions may be many."""
 _RUN_TIME_METRICS = (PRIMARY_METRIC, CALL_METRIC)
@@ -84,12 +83,10 @@ _MIN_TAIL_RATIO = 2.0
 """Minimum ratio of the upper to the lower tail for a line on the upper tail."""
 _MIN_AUTOCORRELATION = 0.3
 """Minimum correlation of neighbouring trials for a line on this correlation."""
-_MAX_STATES = 4
-"""Maximum number of states that a sentence names."""
+_MAX_NAMED_STATES = 4
 _MAX_LEVEL_ROWS = 12
 """Maximum number of rows in the table of variances on a terminal."""
 _MAX_ADVICE_LINES = 3
-"""Maximum number of lines of a terminal that advise how to measure more."""
 
 
 def shape_section(result: ResultDocument, comparisons: Sequence[Comparison]) -> Section:
@@ -160,10 +157,10 @@ def states_sentence(metric: str, summary: MetricSummary) -> str | None:
         return None
     format_value = metric_formatter(metric)
     state_texts = [f"{format_value(states[0].level)} at first"]
-    for previous, state in zip(states, states[1:_MAX_STATES], strict=False):
+    for previous, state in zip(states, states[1:_MAX_NAMED_STATES], strict=False):
         change = f" ({percent_change(state.level / previous.level)})" if previous.level > 0 else ""
         state_texts.append(f"{format_value(state.level)}{change} from trial {state.begin + 1} on")
-    hidden_count = len(states) - _MAX_STATES
+    hidden_count = len(states) - _MAX_NAMED_STATES
     hidden_text = f", and {hidden_count} more changes" if hidden_count > 0 else ""
     return ", ".join(state_texts) + hidden_text
 
@@ -309,7 +306,6 @@ def level_facts(by_level: VarianceByLevel) -> Iterator[tuple[str, str]]:
 
 
 def _page_shape_lines(condition: ConditionResult, metric: str, min_effect: float) -> Iterator[str]:
-    """Yield the lines of a page on the distribution of one condition."""
     summary = condition.metrics.get(metric)
     if summary is not None:
         one_mode = f"1 mode: {metric_formatter(metric)(summary.modes[0].at)}"

@@ -127,14 +127,8 @@ def no_difference_sentence(result: ResultDocument) -> str:
     if a condition is certainly not the fastest.
     """
     comparisons = result.primary_comparisons
-    has_certain_loser = any(
-        len(ranking.contenders) < len(ranking.conditions) for ranking in result.ranking
-    )
-    if (
-        len(comparisons) < 2
-        or has_certain_loser
-        or not all(map(_is_without_difference, comparisons))
-    ):
+    has_loser = any(len(ranking.contenders) < len(ranking.conditions) for ranking in result.ranking)
+    if len(comparisons) < 2 or has_loser or not all(map(_is_without_difference, comparisons)):
         return ""
     if all(comparison.verdict == "equivalent" for comparison in comparisons):
         baselines = {comparison.baseline for comparison in comparisons}
@@ -230,26 +224,21 @@ def strip_of(
 
 def _title(result: ResultDocument, statements: Sequence[Statement]) -> tuple[str, tuple[str, ...]]:
     """Return the title and more lines; the title is empty if the only statement is the answer."""
-    has_many_statements, comparisons = (
-        len(statements) > MAX_STATEMENTS,
-        result.primary_comparisons,
-    )
+    has_many, comparisons = len(statements) > MAX_STATEMENTS, result.primary_comparisons
     counts = verdict_counts(result)
     if (kind_title := kind_report(result).title(result, statements)) is not None:
         return kind_title
     if result.findings is not None and result.findings.answer:
-        return result.findings.answer, (f"{counts}.",) if has_many_statements else ()
+        return result.findings.answer, (f"{counts}.",) if has_many else ()
     if sentence := no_difference_sentence(result):
         return sentence, (f"{counts}.",)
     ranking = ranking_of_all(result)
     if ranking is not None:
-        return ranking.summary, (f"{counts}.",) if has_many_statements else ()
+        return ranking.summary, (f"{counts}.",) if has_many else ()
     if not comparisons and result.against is not None:
         lines = (*largest_changes(result.against), f"{reference_title(result.against)}.")
         return reference_answer(result.against), lines
-    if comparisons and (
-        has_many_statements or any(comparison.stratum for comparison in comparisons)
-    ):
+    if comparisons and (has_many or any(comparison.stratum for comparison in comparisons)):
         return counts, tuple(_largest_difference(comparisons))
     if statements:
         return "", ()
@@ -305,7 +294,6 @@ def _time_or_speed(comparison: Comparison) -> tuple[str, float | None, Interval]
 
 
 def _terminal_certainty(comparison: Comparison, result: ResultDocument) -> Iterator[str]:
-    """Yield lines for a terminal that say how certain a statement is."""
     in_layouts = comparison.in_these_layouts
     if in_layouts is not None:
         estimate, bounds = estimate_and_interval(in_layouts.ratio, in_layouts.ratio_ci)
@@ -388,7 +376,6 @@ def _fast_and_slow_runs(comparison: Comparison) -> str:
 
 
 def _page_certainty(comparison: Comparison, result: ResultDocument) -> Iterator[tuple[str, str]]:
-    """Yield names and values for a page that say how certain a statement is."""
     if sentence := _fast_and_slow_runs(comparison):
         yield "Fast and slow runs", sentence
     if equivalence := equivalence_text(comparison):

@@ -50,7 +50,6 @@ NOTHING_DECIDED = (
     "(equipoise resume, docs/reference/causes.md)."
 )
 _MAX_CAUSES = 12
-"""Maximum number of causes that a terminal shows."""
 _MAX_BRIEF_ROWS = 3
 """Maximum number of rows on a terminal without ``--verbose``."""
 _BRIEF_COLUMNS = ("share:number", "status", "what it comes from:words")
@@ -188,7 +187,6 @@ def interventions_section(result: ResultDocument) -> Section | None:
 
 
 def _fraction_notes(interventions: Sequence[InterventionOutcome]) -> Iterator[str]:
-    """Yield notes on fractions of the gap below 0 % or above 100 %."""
     fractions = [
         (intervention.share, *intervention.share_ci)
         for intervention in interventions
@@ -215,7 +213,6 @@ def _fraction_notes(interventions: Sequence[InterventionOutcome]) -> Iterator[st
 
 
 def _share_notes(extra_time: ExtraTime) -> tuple[str, ...]:
-    """Return a note if the shares of the extra time exceed 100 %."""
     shares = [part.share_of_gap for part in extra_time.parts if part.share_of_gap is not None]
     if sum(shares) > _MAX_SHOWN_AS_100:
         return (
@@ -228,7 +225,6 @@ def _share_notes(extra_time: ExtraTime) -> tuple[str, ...]:
 
 
 def _sources_section(sources: Sequence[Explanation]) -> Section:
-    """Build the table of sources of variation, with the spread while each source is held fixed."""
     columns = (
         Column("held", "name"),
         *(Column(heading, "number") for heading in ("spread", "variance", "interval", "p")),
@@ -289,7 +285,6 @@ def _source_cells(source: Explanation) -> tuple[str, ...]:
 def _extra_time_section(
     result: ResultDocument, extra_time: ExtraTime, flame_graph: bytes | None
 ) -> Section:
-    """Build the section on the extra time of the slower condition: its parts and its causes."""
     headings = (extra_time.baseline, extra_time.candidate, "extra", "95 % interval", "share")
     parts: list[Part] = [
         Paragraph(f"{capitalized(extra_time.summary)}."),

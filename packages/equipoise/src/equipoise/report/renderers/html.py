@@ -48,10 +48,9 @@ def page(documents: Sequence[Document]) -> str:
     ]
     library = vega_library()
     script = _page_script()
+    row_count = sum(chart.row_count for chart in charts)
     figures = {
-        "renderer": "svg"
-        if sum(chart.row_count for chart in charts) <= MAX_VECTOR_ROWS
-        else "canvas",
+        "renderer": "svg" if row_count <= MAX_VECTOR_ROWS else "canvas",
         "themes": {theme: configuration(theme) for theme in ("light", "dark")},
         "charts": [
             {"anchor": chart.anchor, "specification": chart.specification} for chart in charts
@@ -226,6 +225,5 @@ def _figure_view(figure: Figure, anchor: str, charts: list[Chart], *, on_paper: 
 
 
 def _page_script() -> str:
-    """Return the script of the page: all script files inside one function."""
     scripts = [(_TEMPLATES_FOLDER / name).read_text(encoding="utf-8") for name in _SCRIPTS]
     return "\n".join(['(() => {\n"use strict";', *scripts, "})();"])

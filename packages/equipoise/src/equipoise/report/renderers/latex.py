@@ -111,9 +111,8 @@ def _other_texts(parts: Sequence[Part]) -> Iterator[str]:
         match part:
             case Answer():
                 for statement in part.statements:
-                    yield from map(
-                        text, filter(None, (statement_note(statement), *statement.remarks))
-                    )
+                    notes = (statement_note(statement), *statement.remarks)
+                    yield from map(text, filter(None, notes))
             case Paragraph():
                 yield text(part.text)
             case Bullets():

@@ -72,8 +72,6 @@ _INTERVAL_PATTERN = re.compile(r"\d.* to .*\d")
 
 
 class _Layout(Struct, frozen=True):
-    """Widths of names and histograms in a table."""
-
     name_width: int
     bin_count: int
     """Number of bars of a histogram."""
@@ -306,7 +304,6 @@ def _with_columns(
 
 
 def _has_interval(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], index: int) -> bool:
-    """Return whether a cell of the column at ``index`` has an interval."""
     if columns[index].kind in ("name", "words"):
         return False
     cells = [row[index] for row in rows if index < len(row)]
