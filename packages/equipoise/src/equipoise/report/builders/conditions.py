@@ -128,7 +128,7 @@ def text_table(result: ResultDocument) -> Table:
         change, interval = estimate_and_interval(
             sample.ratio, sample.ratio_ci, unknown="unknown", unlimited="unknown"
         )
-        # In place of a verdict, the name of the kind says that the trials are not comparable.
+        # In place of a verdict, the table has the name of the kind of campaign.
         verdict_cells[sample.candidate] = (change, interval, result.kind.name)
     baselines = {comparison.baseline for comparison in comparisons}
     baselines |= {sample.baseline for sample in sample_comparisons}
@@ -205,6 +205,7 @@ def equivalence_text(comparison: Comparison) -> str:
     allows_equivalent = comparison.verdict == "equivalent" or comparison.means_veto
     if not allows_equivalent or interval == comparison.ratio_ci:
         return ""
+    # The equivalence intervals of all comparisons together have this alpha.
     shared_alpha = comparison.alpha * level / comparison.level
     text = interval_text(interval, "still unlimited")
     return with_coverage(text, level, shared_alpha, "equivalence interval")
@@ -239,9 +240,7 @@ def scaling_tables(result: ResultDocument, metric: str, excluded: str | None) ->
 def compared_factor(result: ResultDocument, comparison: Comparison) -> str | None:
     """Return the factor whose level differs between the two conditions of a comparison."""
     levels = {condition.name: condition.levels for condition in result.conditions}
-    baseline, candidate = (
-        levels.get(name, {}) for name in (comparison.baseline, comparison.candidate)
-    )
+    baseline, candidate = levels.get(comparison.baseline, {}), levels.get(comparison.candidate, {})
     return next((name for name in candidate if baseline.get(name) != candidate[name]), None)
 
 
@@ -250,20 +249,14 @@ def shown_comparison(result: ResultDocument, comparison: ComparisonT) -> Compari
 
     Both ratios differ only if more of a metric is better: then one is the inverse of the other.
     """
-    return (
-        with_ratios_of_values(comparison)
-        if comparison.metric in result.more_is_better
-        else comparison
-    )
+    more_is_better = comparison.metric in result.more_is_better
+    return with_ratios_of_values(comparison) if more_is_better else comparison
 
 
 def shown_verdict(result: ResultDocument, comparison: Comparison) -> str:
     """Return the verdict as a word that fits its metric, such as ``slower`` or ``more``."""
-    return verdict_word(
-        comparison.verdict,
-        comparison.metric,
-        more_is_better=comparison.metric in result.more_is_better,
-    )
+    metric, more_is_better = comparison.metric, comparison.metric in result.more_is_better
+    return verdict_word(comparison.verdict, metric, more_is_better=more_is_better)
 
 
 class _MainColumns(Struct, frozen=True):
