@@ -24,7 +24,7 @@ from equipoise.report.kind import kind_report
 
 MAX_FILE_BYTES = 1024 * 1024 * 1024
 """Maximum size of a document; a campaign of 100,000 trials writes about 100 MB."""
-_HINT = "name a result document, such as the file of `equipoise show last --json result.json`"
+_HINT = "give a file that Equipoise wrote: `equipoise show last --json result.json` writes one"
 """Hint for a file that is not a result document."""
 _DAMAGED_HINT = "write the file again with `equipoise show RUN --json FILE`"
 _VERSION_HINT = "read the file with the version of Equipoise that wrote it"
@@ -80,8 +80,10 @@ def decode(content: bytes, name: str) -> ResultDocument:
         raise UnusableInput(f"{name}: {problem}", hint=_HINT) from None
     version = fields.get("schema") if isinstance(fields, dict) else None
     if version != SCHEMA:
-        problem = f"its schema is {'missing' if version is None else repr(version)}, not {SCHEMA}"
-        raise UnusableInput(f"{name}: {problem}", hint=_HINT if version is None else _VERSION_HINT)
+        if version is None:
+            raise UnusableInput(f"{name}: the field 'schema' is missing", hint=_HINT)
+        problem = f"its schema is {version!r}, but this version of Equipoise reads {SCHEMA!r}"
+        raise UnusableInput(f"{name}: {problem}", hint=_VERSION_HINT)
     kind = fields.get(TAG)
     if kind is None:
         raise UnusableInput(f"{name}: the field {TAG!r} is missing", hint=_HINT)

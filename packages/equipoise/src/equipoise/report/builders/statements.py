@@ -96,11 +96,11 @@ def campaign_answer(result: ResultDocument) -> Answer:
     statements = statements_of(result)
     # If the campaign failed, `with_failures` sets the title.
     title, lines = ("", ()) if failures_of(result) else _title(result, statements)
-    are_few = len(statements) <= MAX_STATEMENTS and not no_difference_sentence(result)
+    has_statements = len(statements) <= MAX_STATEMENTS and not no_difference_sentence(result)
     answer = Answer(
         title=title,
         lines=lines,
-        statements=statements if are_few else (),
+        statements=statements if has_statements else (),
         tiles=tuple(kind_report(result).tiles(result)),
     )
     return with_failures(result, answer, "The campaign")
