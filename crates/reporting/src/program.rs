@@ -10,7 +10,7 @@ use crate::problem::Problem;
 ///
 /// # Errors
 /// There is no name, or no command has this name; the message lists all names.
-pub fn find<'a, Command>(
+pub fn find_command<'a, Command>(
     kind: &str,
     commands: &'a [Command],
     name_of: impl Fn(&Command) -> &'static str,
