@@ -72,20 +72,22 @@ def count_axis(field: str, low: float, high: float, title: str) -> alt.X:
     return linear(alt.X, field, low, high, title=title, **ticks)
 
 
-def log_x(field: str, title: str, padding: int, **label_settings: Any) -> alt.X:
+def log_x_axis(field: str, title: str, padding: int, **label_settings: Any) -> alt.X:
     """Return a logarithmic horizontal axis."""
     scale = alt.Scale(type="log", nice=False, padding=padding)
     return alt.X(field, title=title, scale=scale, axis=alt.Axis(**label_settings))
 
 
-def log_y(title: str, low: float, high: float) -> alt.Y:
+def log_y_axis(title: str, low: float, high: float) -> alt.Y:
     """Return a logarithmic vertical axis, with labels at round numbers from ``low`` to ``high``."""
     scale = alt.Scale(type="log", nice=False, padding=12)
     axis = alt.Axis(values=log_ticks(low, high), format="~r")
     return alt.Y("value:Q", title=title, scale=scale, axis=axis)
 
 
-def bars(rows: Rows, x: alt.X, y: alt.Y, names: Sequence[str], width: float = 2) -> alt.Chart:
+def interval_bars(
+    rows: Rows, x: alt.X, y: alt.Y, names: Sequence[str], width: float = 2
+) -> alt.Chart:
     """Return a vertical bar for each row, from its field ``low`` to its field ``high``."""
     low = alt.Y("low:Q", title=y["title"], scale=y["scale"], axis=y["axis"])
     return layer(rows, rule(width), x=x, y=low, y2="high:Q", color=condition_color(names))
@@ -96,7 +98,7 @@ def positive_ends(rows: Rows) -> list[float]:
     return [float(row[end]) for row in rows for end in ("low", "high") if row[end] > 0]
 
 
-def lines(
+def lines_and_points(
     rows: Rows,
     x: alt.X,
     y: alt.Y,
@@ -121,11 +123,11 @@ def point_labels(rows: Rows, x: alt.X, y: alt.Y, field: str) -> list[alt.Chart]:
     return labels(rows, field, x=x, y=y, mark=mark)
 
 
-def quantity_axis(quantity: DrawnQuantity, count: int) -> alt.Axis:
-    """Return the axis of a quantity with about ``count`` labels."""
+def quantity_axis(quantity: DrawnQuantity, label_count: int) -> alt.Axis:
+    """Return the axis of a quantity with about ``label_count`` labels."""
     return alt.Axis(
         title=quantity.title(),
-        tickCount=count,
+        tickCount=label_count,
         values=quantity.ticks() or alt.Undefined,
         format="~r" if quantity.is_logarithmic else alt.Undefined,
     )

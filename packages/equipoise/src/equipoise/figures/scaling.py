@@ -12,7 +12,13 @@ from typing import Any
 
 import altair as alt
 
-from equipoise.figures.building import bars, lines, log_x, log_y, positive_ends
+from equipoise.figures.building import (
+    interval_bars,
+    lines_and_points,
+    log_x_axis,
+    log_y_axis,
+    positive_ends,
+)
 from equipoise.figures.quantity import log_ticks, metric_name, rounded, unit_of
 from equipoise.figures.values import (
     SizeCost,
@@ -74,7 +80,7 @@ def size_scaling(result: ResultDocument, factor: str) -> alt.LayerChart:
         _lines(
             rows,
             factor,
-            log_y(f"{name}, in {unit}" if unit else name, min(ends) / 2, 2 * max(ends)),
+            log_y_axis(f"{name}, in {unit}" if unit else name, min(ends) / 2, 2 * max(ends)),
         ),
         title=f"{name.capitalize()} by {factor}",
         notes=notes,
@@ -142,15 +148,15 @@ def _lines(rows: Rows, factor: str, y: alt.Y) -> list[alt.Chart]:
     names = list(dict.fromkeys(str(row["condition"]) for row in rows))
     sizes = sorted({float(row["size"]) for row in rows})
     labels = sizes if len(sizes) <= _MAX_LABELS else log_ticks(sizes[0], sizes[-1])
-    x = log_x("size:Q", factor, 20, values=labels, format=",")
+    x = log_x_axis("size:Q", factor, 20, values=labels, format=",")
     tooltip = tooltips(("condition:N",), ("size:Q",), ("value:Q", "value", ".5~r"))
-    line, points = lines(rows, x, y, names, tooltip=tooltip, width=2, point_size=60)
-    return [line, bars(rows, x, y, names), points]
+    line, points = lines_and_points(rows, x, y, names, tooltip=tooltip, width=2, point_size=60)
+    return [line, interval_bars(rows, x, y, names), points]
 
 
 def _normalised_y(title: str, ends: Sequence[float]) -> alt.Y:
     if max(ends) > _MAX_LINEAR_RATIO * min(ends):
-        return log_y(title, 0.95 * min(ends), 1.05 * max(ends))
+        return log_y_axis(title, 0.95 * min(ends), 1.05 * max(ends))
     scale = alt.Scale(zero=False, nice=False, padding=12)
     return alt.Y("value:Q", title=title, scale=scale, axis=alt.Axis(format="~r"))
 
