@@ -46,7 +46,6 @@ def measuring(
         measurement_lock(say_who_measures, allow_concurrent=output.allow_concurrent),
         open_for_writing(output.ledger, durable=output.durable, host=output.host) as ledger,
     ):
-        # Processes that a killed campaign left would disturb this campaign.
         clear_killed_campaigns(output)
         try:
             yield ledger, listener

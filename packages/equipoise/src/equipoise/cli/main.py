@@ -135,7 +135,6 @@ class LazyCommands(click.Group):
             if not group:
                 continue
             with formatter.section(heading):
-                # Equal widths of names make the groups look like one table.
                 formatter.write_dl(
                     [(f"{name:{name_width}}", command.summary) for name, command in group.items()]
                 )

@@ -1,7 +1,4 @@
-"""Options that `gate`, `bisect` and `history` share: benchmarks, builds and git revisions.
-
-A suite is a list of benchmarks. A benchmark tool, such as cargo, runs many benchmarks at once.
-"""
+"""Options that `gate`, `bisect` and `history` share: benchmarks, builds and git revisions."""
 
 from __future__ import annotations
 
@@ -106,11 +103,11 @@ class SuiteOptions(Struct, frozen=True):
     argv: tuple[str, ...] = ()
     """Command after ``--``: a program with its arguments."""
     kind: str | None = None
-    """Name of a benchmark tool, from ``--kind``."""
+    """Name of a benchmark tool, such as ``cargo``, which runs many benchmarks at once."""
     benches: tuple[str, ...] = ()
     """Values of ``--bench``, such as ``sort=./sort words``."""
     suite: Path | None = None
-    """File that describes several benchmarks."""
+    """File with a suite, which is a list of benchmarks."""
     build: str | None = None
     """Command line that builds a revision."""
 

@@ -126,10 +126,7 @@ def optional_figure(name: str, how_to_read: str, chart: alt.LayerChart | None) -
 def as_value_ratios(
     result: DocumentT, sequences: ConfidenceSequences
 ) -> tuple[DocumentT, ConfidenceSequences]:
-    """Return the result and the sequences with ratios of values in place of costs.
-
-    If more of the metric is better, the cost is the inverse of the value.
-    """
+    """Return both with ratios of values, which are inverse costs if more of a metric is better."""
     inverted_metrics = result.more_is_better
     comparisons = tuple(
         with_ratios_of_values(comparison) if comparison.metric in inverted_metrics else comparison

@@ -1,7 +1,4 @@
-"""Chart of the iterations within the trials of a condition.
-
-A level is the mean of a stretch of iterations, between two changes of level.
-"""
+"""Chart of the iterations within trials. A level is the mean of a stretch of equal iterations."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def analysed_values(result: ResultDocument, metric: str) -> dict[str, list[float
     """Return the finite values of the analysed trials, by condition, in the order of trials."""
     values: dict[str, list[float]] = {condition.name: [] for condition in result.conditions}
     for _, row, value in trials_with_values(result, metric):
-        # Trials of the control are left out: it is not a condition (docs/reference/result.md).
+        # Trials of the control are left out: it is not a condition (docs/reference/document.md).
         if row.analysed and math.isfinite(value) and row.condition in values:
             values[row.condition].append(value)
     return values

@@ -37,7 +37,6 @@ USER_TREE_VARIABLE = "EQUIPOISE_GATE_INSTEAD_OF"
 """Environment variable with the user's own working tree; no module may be imported from there."""
 
 BATCH_COUNT = 10
-"""Number of timed batches of calls."""
 MIN_BATCH_S = 0.01
 """Minimum seconds of a batch of calls, long enough for any clock."""
 _MAX_BATCH_CALLS = 1 << 24

@@ -349,10 +349,7 @@ def _weight_rows(search: GenMatchResult | None) -> Iterator[CsvRow]:
 
 
 def observation_document(result: ObservationResult, command: str) -> Document:
-    """Build the document on the effect of a change, estimated from a log.
-
-    ``command`` is the command line that computes the result again; it may be empty.
-    """
+    """Build the document on the effect of a change from a log; ``command`` may be empty."""
     report, question = observation_report(result), result.question
     facts = Section("What it rests on", (Facts(report.facts),), forms=NOT_BRIEF)
     parts: tuple[Part, ...] = (

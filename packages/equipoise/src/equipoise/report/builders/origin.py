@@ -84,10 +84,7 @@ def _short_name(name: str) -> str:
 
 
 def _comparison_question(names: Sequence[str], metric: str) -> str:
-    """Return the question that compares conditions, without its question mark.
-
-    General words replace an empty name (see `_short_name`).
-    """
+    """Return a question without its question mark; general words replace empty names."""
     is_time = metric in (PRIMARY_METRIC, CALL_METRIC)
     if len(names) != 2:
         best = "the fastest" if is_time else f"the best by {metric_name(metric)}"

@@ -72,10 +72,7 @@ def reference_answer(reference: ReferenceComparison) -> str:
 
 
 def largest_changes(reference: ReferenceComparison) -> Iterator[str]:
-    """Yield a line with the rows that cost more, then a line with the rows that cost less.
-
-    Each line begins with the largest change.
-    """
+    """Yield a line with rows that cost more and a line with rows that cost less, largest first."""
     for verb, sign in (("Costs more", 1.0), ("Costs less", -1.0)):
         changes = [
             (row.ratio, row.name)

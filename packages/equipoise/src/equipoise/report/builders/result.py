@@ -157,10 +157,7 @@ def campaign_document(report: CampaignReport) -> Document:
 
 
 def _answer_for_each_form(result: ResultDocument, answer: Answer) -> tuple[Answer, ...]:
-    """Return the answer for each form.
-
-    If the campaign searched for sources of variation, the answer on a terminal names these sources.
-    """
+    """Return the answers of all forms; on a terminal, the answer names sources of variation."""
     if not (sentences := why.source_sentences(result)):
         return full_and_brief_answer(answer)
     title, *lines = sentences
@@ -204,10 +201,7 @@ def whole_document(
 def statements_section(
     result: ResultDocument, answer: Answer, all_statements: Sequence[Statement]
 ) -> Iterator[Section]:
-    """Build the section with all statements, unless the answer has them.
-
-    The section is folded if no comparison found a difference.
-    """
+    """Build the section with all statements, unless the answer has them; folded if none differ."""
     if not answer.statements:
         is_folded = bool(statements.no_difference_sentence(result))
         parts = (Statements(tuple(all_statements)),)

@@ -146,8 +146,7 @@ def interventions_section(result: ResultDocument) -> Section | None:
     """Build the section with the effect of each intervention; ``None`` if there are none."""
     by_name: dict[str, InterventionOutcome] = {}
     for intervention in (tested for cause in result.why for tested in cause.tested):
-        # An intervention may have an outcome for several causes; prefer a cause that it can change.
-        # `unchanged` is the reason why it cannot.
+        # Prefer the outcome for a cause that the intervention can change.
         if intervention.unchanged is None or intervention.intervention not in by_name:
             by_name[intervention.intervention] = intervention
     # Interventions that ran come first.

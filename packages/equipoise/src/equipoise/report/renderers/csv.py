@@ -9,10 +9,7 @@ from equipoise.shared.safe_text import csv_text
 
 
 def to_csv(documents: Sequence[Document]) -> str:
-    """Return a header and the rows of every document, with the quoting of RFC 4180.
-
-    The cell of an unknown value is empty.
-    """
+    """Return the rows of all documents as RFC 4180; the cell of an unknown value is empty."""
     rows = [row for document in documents for row in document.csv_rows]
     columns = _merged_columns(dict.fromkeys(tuple(row) for row in rows))
     return csv_text([columns, *([row.get(name) for name in columns] for row in rows)])
