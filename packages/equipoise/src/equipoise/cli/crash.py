@@ -87,7 +87,7 @@ def without_secrets(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return the arguments without secret values, and the secret values."""
     public_arguments: list[str] = []
     secret_values: list[str] = []
-    # The option whose secret value is the next argument; empty if the next argument is no value.
+    # Option whose secret value is the next argument; empty if the next argument is not secret.
     secret_option = ""
     for argument in arguments:
         name, equals, value = argument.partition("=")

@@ -88,7 +88,7 @@ _IMPORTANT_WARNINGS = (
     "short_time",
 )
 """Codes of the most important warnings, the most important first."""
-_LEAST_IMPORTANT_WARNING = "inflated"
+_UNIMPORTANT_WARNING = "inflated"
 """Code of the least important warning."""
 _MAIN_FACTS = frozenset(
     {"equipoise", "system", "kernel", "cpu model", "cpus", "governor", "memory", "hypervisor"}
@@ -233,7 +233,7 @@ def _importance_rank(warning: CampaignWarning) -> int:
     if warning.code in _IMPORTANT_WARNINGS:
         return _IMPORTANT_WARNINGS.index(warning.code)
     ordinary_rank = len(_IMPORTANT_WARNINGS)
-    return ordinary_rank + 1 if warning.code == _LEAST_IMPORTANT_WARNING else ordinary_rank
+    return ordinary_rank + 1 if warning.code == _UNIMPORTANT_WARNING else ordinary_rank
 
 
 def campaign_figures(report: CampaignReport) -> tuple[Figures, Figures]:
