@@ -1,9 +1,10 @@
 """Builds the parts on distributions: modes, changes of state, drift, iterations and variance.
 
 - A mode is one of several values around which the times of a condition cluster.
-- A state is a stretch of trials around one value, between two changes of state.
+- A state is a stretch of trials around one value (its field `level`), between changes of state.
 - A level is a source of variance, such as processes, layouts or boots.
-- A drift compares the last third of the trials with the first third.
+- A drift compares the last third of the trials with the first third. The iterations of a trial
+  are in a steady state after their warm-up.
 """
 
 from __future__ import annotations
@@ -205,8 +206,8 @@ def _drift_phrase(metric: str, ratios: Sequence[float]) -> str:
 def iteration_sentences(condition: ConditionResult) -> Iterator[str]:
     """Describe the iterations of each metric: ``iterations of request_s: warm-up in all 10 …``."""
     for metric, shape in condition.iterations.items():
-        if shape.kind is None:
-            # There are too few iterations.
+        has_too_few = shape.kind is None
+        if has_too_few:
             continue
         sentence = f"iterations of {metric}: {shape.summary}"
         steady_values = [trial.steady for trial in shape.trials if trial.steady is not None]
