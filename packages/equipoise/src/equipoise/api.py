@@ -152,10 +152,10 @@ class Result(Struct, frozen=True):
 
     def _repr_mimebundle_(self, *_: object, **__: object) -> MimeBundle:
         """Return contents for a notebook: HTML with a chart, and the chart as SVG and PNG."""
-        from equipoise.report.builders.result import CampaignReport, campaign_document
+        from equipoise.report.builders.result import ReportInput, campaign_document
         from equipoise.report.renderers.notebook import with_picture
 
-        return with_picture(campaign_document(CampaignReport(self.document)), self.plot)
+        return with_picture(campaign_document(ReportInput(self.document)), self.plot)
 
     def _repr_html_(self) -> str:
         return str(self._repr_mimebundle_()[0]["text/html"])

@@ -23,7 +23,7 @@ from equipoise.model.result import (
     State,
     StatisticAnswer,
 )
-from equipoise.report.builders.result import CampaignReport
+from equipoise.report.builders.result import ReportInput
 from equipoise.report.builders.statements import strip_of
 from equipoise.report.renderers.html import columns_of_rows, separated_chart
 from packages.equipoise.tests.documents import (
@@ -72,9 +72,9 @@ class Outline(HTMLParser):
         return [attributes for name, attributes in self.elements if name == tag]
 
 
-def reported(document: ResultDocument) -> CampaignReport:
+def reported(document: ResultDocument) -> ReportInput:
     """A document with a sequence for each candidate."""
-    return CampaignReport(
+    return ReportInput(
         document,
         {
             comparison.candidate: points_of(comparison.ratio or 1.0)

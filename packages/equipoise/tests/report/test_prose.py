@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from equipoise.report.builders.result import CampaignReport
+from equipoise.report.builders.result import ReportInput
 from packages.equipoise.tests.report.forms import screen, to_latex, to_markdown
 from packages.equipoise.tests.report.kinds import FLEETS, Kind, kinds
 
@@ -26,7 +26,7 @@ def test_markdown_and_latex_read_as_before(kind: Kind, snapshot: SnapshotAsserti
 
 @pytest.mark.parametrize("fleet", FLEETS, ids=lambda fleet: fleet.__name__)
 def test_a_fleet_reads_as_before_whatever_is_missing(
-    fleet: Callable[[str], CampaignReport], snapshot: SnapshotAssertion
+    fleet: Callable[[str], ReportInput], snapshot: SnapshotAssertion
 ) -> None:
     assert screen(fleet("").result, form="brief") == snapshot
     assert to_markdown(fleet("").result) == snapshot

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from equipoise.model import why
 from equipoise.model.result import ResultDocument
-from equipoise.report.builders.result import CampaignReport
+from equipoise.report.builders.result import ReportInput
 from equipoise.report.builders.why import (
     NOTHING_CLOSES_GAP,
     NOTHING_DECIDED,
@@ -119,7 +119,7 @@ def test_a_narrow_fraction_that_is_neither_confirmed_nor_refuted_leaves_the_gap_
 
 def test_the_page_has_the_same_and_untrusted_text_stays_text() -> None:
     hostile = msgspec.structs.replace(CLOSED, summary=HOSTILE, advice=HOSTILE)
-    made = page([CampaignReport(changed(hostile, UNKNOWN))])
+    made = page([ReportInput(changed(hostile, UNKNOWN))])
     assert "97 % [94, 99]" in made
     assert "not tried: libjemalloc2 is not installed" in made
     assert HOSTILE not in made

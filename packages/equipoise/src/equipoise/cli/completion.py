@@ -17,7 +17,6 @@ from equipoise.model.errors import EquipoiseError
 from equipoise.shared.safe_text import visible
 
 MAX_RUNS = 50
-"""Maximum number of runs that a shell lists, the latest first."""
 
 
 def complete_runs(

@@ -150,7 +150,6 @@ def examination_document(examination: Examination) -> Document:
 
 
 _MAX_BRIEF_DISTURBANCES = 3
-"""Maximum number of disturbances of one severity on a brief terminal."""
 _SEVERITY_LEGEND = "disturbs: slows trials now. weakens: adds noise. lacks: not offered here."
 """Explanation of the words for the severity of a disturbance."""
 

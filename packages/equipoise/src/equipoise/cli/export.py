@@ -15,7 +15,7 @@ from equipoise.analysis.display import records_for_display
 from equipoise.cli import options
 from equipoise.cli.completion import complete_runs
 from equipoise.cli.options.outputs import check_folder
-from equipoise.cli.writing import render_documents, report_of, write_file
+from equipoise.cli.writing import render_documents, report_input_of, write_file
 from equipoise.interop import trials
 from equipoise.interop.formats import hyperfine
 from equipoise.interop.series import bencher
@@ -53,7 +53,6 @@ FORMAT_BY_EXTENSION = {
     ".parquet": "parquet",
     ".tex": "latex",
 }
-"""Formats by the extension of the file that selects them."""
 
 
 class ExportRequest(Struct, frozen=True, kw_only=True):
@@ -148,5 +147,7 @@ def _exported_content(result: ResultDocument, record: RunRecord, format_name: st
         return TRIAL_FORMATS[format_name](result)
     from equipoise.report.builders.result import campaign_documents
 
-    report = report_of(result, record, with_figures=False)
-    return render_documents(campaign_documents([report]), REPORT_FORMATS[format_name]).encode()
+    report_input = report_input_of(result, record, with_figures=False)
+    return render_documents(
+        campaign_documents([report_input]), REPORT_FORMATS[format_name]
+    ).encode()

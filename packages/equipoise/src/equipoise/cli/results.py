@@ -173,13 +173,14 @@ def write_and_print(result: CampaignResult, output: OutputOptions) -> None:
     """
     write_files(result, output)
     if output.prints_result:
-        from equipoise.report.builders.result import CampaignReport, campaign_document
+        from equipoise.report.builders.result import ReportInput, campaign_document
         from equipoise.report.renderers.terminal import print_document
 
-        report = CampaignReport(
+        report_input = ReportInput(
             result.document, ledger=output.ledger, other_campaigns=result.other_campaigns
         )
-        print_document(campaign_document(report), color=output.color, form=output.terminal_form)
+        document = campaign_document(report_input)
+        print_document(document, color=output.color, form=output.terminal_form)
 
 
 def write_files(result: CampaignResult, output: OutputOptions) -> None:

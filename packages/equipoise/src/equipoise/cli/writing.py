@@ -25,7 +25,7 @@ from equipoise.model.result import ResultDocument
 
 if TYPE_CHECKING:
     from equipoise.figures.gallery import Figure
-    from equipoise.report.builders.result import CampaignReport
+    from equipoise.report.builders.result import ReportInput
     from equipoise.report.document import Document, Figures
 
 FIGURE_EXTENSIONS = ("html", "svg", "png")
@@ -93,28 +93,29 @@ def write_report(path: Path, campaigns: Sequence[ReportedCampaign]) -> None:
     """
     from equipoise.report.builders.result import campaign_documents
 
-    reports = [report_of(*campaign, with_figures=has_figures(path)) for campaign in campaigns]
-    write_documents(path, campaign_documents(reports))
+    with_figures = has_figures(path)
+    inputs = [report_input_of(*campaign, with_figures=with_figures) for campaign in campaigns]
+    write_documents(path, campaign_documents(inputs))
 
 
-def report_of(
+def report_input_of(
     result: ResultDocument, record: RunRecord | None, *, with_figures: bool
-) -> CampaignReport:
-    """Return the report of a campaign, with the data for figures if ``with_figures`` is true.
+) -> ReportInput:
+    """Return the input of a campaign's report; the data for figures only if ``with_figures``.
 
     Raise `UnusableInput` if figures are requested, and altair or vl-convert is not installed.
     """
     from equipoise.analysis.sequences import sequences_of, sequences_of_document
-    from equipoise.report.builders.result import CampaignReport
+    from equipoise.report.builders.result import ReportInput
 
     if not with_figures:
-        return CampaignReport(result)
+        return ReportInput(result)
     from equipoise.shared.pictures import require_figures
     from equipoise.studies.catalogue import analysis_of
 
     require_figures()
     study_analysis = analysis_of(result.run.study)
-    return CampaignReport(
+    return ReportInput(
         result,
         sequences=sequences_of_document(result) if record is None else sequences_of(record),
         study_figures=() if study_analysis is None else tuple(study_analysis.figures(result)),

@@ -50,7 +50,6 @@ _GAP_HEIGHT = 0.07
 _NAME_Y = 0.5
 """Distance from the line of a row up to the name of its condition."""
 _STRIP_HEIGHT = LABEL_STRIP / ROW_HEIGHT
-"""Height of the strip behind a name."""
 _UNKNOWN_DENSITY = 0.6
 """Relative density that spreads the dots if there are too few values for a density."""
 _GOLDEN_RATIO = (math.sqrt(5.0) - 1.0) / 2.0

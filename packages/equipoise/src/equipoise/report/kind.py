@@ -10,7 +10,7 @@ from equipoise.report.document import Document, Part, Section, Statement, Table
 
 if TYPE_CHECKING:
     from equipoise.model.result import ConditionResult
-    from equipoise.report.builders.result import CampaignReport
+    from equipoise.report.builders.result import ReportInput
 
 Title = tuple[str, tuple[str, ...]]
 """Sentence above the statements of an answer, and the lines below this sentence."""
@@ -66,7 +66,7 @@ class KindReport:
         """Return the metric whose distribution the report describes."""
         return str(result.primary_metric)
 
-    def document(self, report: CampaignReport) -> Document | None:
+    def document(self, report_input: ReportInput) -> Document | None:
         """Return the complete document."""
         return None
 
@@ -74,7 +74,7 @@ class KindReport:
         """Build the parts directly before the table of conditions."""
         yield from ()
 
-    def how_it_ran(self, report: CampaignReport) -> Iterator[Part] | None:
+    def how_it_ran(self, report_input: ReportInput) -> Iterator[Part] | None:
         """Build the lines of a terminal that say how the campaign ran."""
         return None
 

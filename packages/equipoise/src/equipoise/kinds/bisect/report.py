@@ -28,7 +28,7 @@ from equipoise.model.inverse_ratios import inverse_interval
 from equipoise.model.quantities import Interval, counted, joined
 from equipoise.model.revisions import short_name
 from equipoise.report.builders.result import (
-    CampaignReport,
+    ReportInput,
     campaign_figures,
     full_and_brief_answer,
     how_it_ran,
@@ -97,7 +97,7 @@ class BisectReport(KindReport):
         metric = metric_name(document.primary_metric)
         return f"Which commit from {good} to {bad} changed the {metric}?"
 
-    def document(self, report: CampaignReport) -> Document | None:
+    def document(self, report: ReportInput) -> Document | None:
         """Build the document of a bisection, of one benchmark or of several."""
         document = report.result
         assert isinstance(document, BisectDocument)

@@ -26,7 +26,7 @@ from equipoise.kinds.fleet.terms import (
 from equipoise.model.quantities import counted, listed, names_of
 from equipoise.report.builders.conditions import shown_comparison, shown_verdict
 from equipoise.report.builders.result import (
-    CampaignReport,
+    ReportInput,
     campaign_figures,
     environment_section,
     how_it_ran,
@@ -96,7 +96,7 @@ class FleetReport(KindReport):
             return None
         return f"{sum(host.blocks > 0 for host in fleet.hosts)} of {len(fleet.hosts)} asked hosts"
 
-    def document(self, report: CampaignReport) -> Document:
+    def document(self, report: ReportInput) -> Document:
         """Build the document of a fleet."""
         document = report.result
         assert isinstance(document, FleetDocument)

@@ -30,7 +30,7 @@ from equipoise.model.revisions import short_name
 from equipoise.model.series import ImportedSeries, SeriesResult, shown_commit
 from equipoise.report.builders.origin import minute_of
 from equipoise.report.builders.result import (
-    CampaignReport,
+    ReportInput,
     campaign_figures,
     how_it_ran,
     whole_document,
@@ -118,7 +118,7 @@ class HistoryReport(KindReport):
         metric = metric_name(document.primary_metric)
         return f"What changed the {metric} since {document.history.baseline.asked}?"
 
-    def document(self, report: CampaignReport) -> Document:
+    def document(self, report: ReportInput) -> Document:
         """Build the document of a history."""
         document = report.result
         assert isinstance(document, HistoryDocument)

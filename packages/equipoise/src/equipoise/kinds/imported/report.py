@@ -23,7 +23,7 @@ from equipoise.report.document import (
 from equipoise.report.kind import KindReport, Title
 
 if TYPE_CHECKING:
-    from equipoise.report.builders.result import CampaignReport
+    from equipoise.report.builders.result import ReportInput
 
 _MAX_ROWS = 60
 """Largest number of comparisons in the terminal's table."""
@@ -59,7 +59,7 @@ class ImportedReport(KindReport):
         if imported.comparisons:
             yield Paragraph(imported.summary, "dim", forms=TERMINAL)
 
-    def how_it_ran(self, report: CampaignReport) -> Iterator[Part]:
+    def how_it_ran(self, report: ReportInput) -> Iterator[Part]:
         """Build the terminal's lines about the files."""
         document = report.result
         assert isinstance(document, ImportedDocument)

@@ -96,7 +96,7 @@ _MAIN_FACTS = frozenset(
 """Facts of the environment in a text or a notebook; a page and the JSON have all facts."""
 
 
-class CampaignReport(Struct, frozen=True):
+class ReportInput(Struct, frozen=True):
     """Result of a campaign, and everything else that its report needs."""
 
     result: ResultDocument
@@ -114,23 +114,26 @@ class CampaignReport(Struct, frozen=True):
     """Maximum number of trials for a dot per trial in a figure; more trials are binned."""
 
 
-def campaign_documents(reports: Sequence[CampaignReport]) -> list[Document]:
+def campaign_documents(report_inputs: Sequence[ReportInput]) -> list[Document]:
     """Build the documents of several campaigns for one page.
 
     If all campaigns together have more than `MAX_DOTS` trials, they share this limit.
     """
-    trial_count = sum(len(report.result.trials) for report in reports)
-    max_dots = MAX_DOTS if trial_count <= MAX_DOTS else MAX_DOTS // len(reports)
-    return [campaign_document(replace(report, max_dots=max_dots)) for report in reports]
+    trial_count = sum(len(report_input.result.trials) for report_input in report_inputs)
+    max_dots = MAX_DOTS if trial_count <= MAX_DOTS else MAX_DOTS // len(report_inputs)
+    return [
+        campaign_document(replace(report_input, max_dots=max_dots))
+        for report_input in report_inputs
+    ]
 
 
-def campaign_document(report: CampaignReport) -> Document:
+def campaign_document(report_input: ReportInput) -> Document:
     """Build the document of a campaign."""
-    result = report.result
-    if (kind_document := kind_report(result).document(report)) is not None:
+    result = report_input.result
+    if (kind_document := kind_report(result).document(report_input)) is not None:
         return kind_document
     answer = statements.campaign_answer(result)
-    top_figures, other_figures = campaign_figures(report)
+    top_figures, other_figures = campaign_figures(report_input)
     has_kind_tables = bool(kind_report(result).tables(result))
     measured_parts = tuple(_measured_parts(result))
     parts: tuple[Part, ...] = (
@@ -143,17 +146,17 @@ def campaign_document(report: CampaignReport) -> Document:
         *statements.ranking_parts(result),
         *_findings_section(result),
         *statements_section(result, answer, statements.statements_of(result)),
-        *why.why_parts(result, report.flame_graph),
+        *why.why_parts(result, report_input.flame_graph),
         *([] if result.against is None else [reference.reference_section(result.against)]),
         *([other_figures] if has_kind_tables else []),
         *measured_parts,
         *([] if has_kind_tables else [other_figures]),
         *_control_parts(result),
-        *how_it_ran(report),
+        *how_it_ran(report_input),
         # These lines describe times of processes, but the tables of a kind have other metrics.
         *(() if has_kind_tables else _terminal_shape_parts(result)),
     )
-    return whole_document(report, answer, parts, _csv_rows(result))
+    return whole_document(report_input, answer, parts, _csv_rows(result))
 
 
 def _answer_for_each_form(result: ResultDocument, answer: Answer) -> tuple[Answer, ...]:
@@ -178,19 +181,19 @@ def _brief_statement(statement: Statement) -> Statement:
 
 
 def whole_document(
-    report: CampaignReport, answer: Answer, parts: Iterable[Part], csv_rows: Iterable[CsvRow]
+    report_input: ReportInput, answer: Answer, parts: Iterable[Part], csv_rows: Iterable[CsvRow]
 ) -> Document:
     """Build a document from ``parts`` and the parts that end the report of every kind."""
-    result = report.result
+    result = report_input.result
     return Document(
         name=result.run.id,
         title=answer.title or answer.statements[0].text,
         parts=(
             *parts,
             *_warning_parts(result),
-            *_repetition(report),
+            *_repetition(report_input),
             *_environments(result),
-            *runs.other_campaigns_parts(report.other_campaigns),
+            *runs.other_campaigns_parts(report_input.other_campaigns),
             _run_line(result),
         ),
         csv_rows=tuple(csv_rows),
@@ -236,9 +239,9 @@ def _importance_rank(warning: CampaignWarning) -> int:
     return ordinary_rank + 1 if warning.code == _UNIMPORTANT_WARNING else ordinary_rank
 
 
-def campaign_figures(report: CampaignReport) -> tuple[Figures, Figures]:
+def campaign_figures(report_input: ReportInput) -> tuple[Figures, Figures]:
     """Return the figures directly below the answer, and the other figures."""
-    result, max_dots = report.result, report.max_dots
+    result, max_dots = report_input.result, report_input.max_dots
     is_long = len(result.primary_comparisons) > MAX_STATEMENTS
     kind = kind_report(result)
     top_names = _TOP_FIGURES_OF_MANY_COMPARISONS if is_long else _TOP_FIGURES | kind.top_figures
@@ -247,9 +250,9 @@ def campaign_figures(report: CampaignReport) -> tuple[Figures, Figures]:
     def draw() -> tuple[tuple[Figure, ...], tuple[Figure, ...]]:
         from equipoise.figures.gallery import gallery
 
-        top_figures = list(report.study_figures)
+        top_figures = list(report_input.study_figures)
         other_figures: list[Figure] = []
-        for figure in gallery(result, report.sequences, max_dots=max_dots):
+        for figure in gallery(result, report_input.sequences, max_dots=max_dots):
             (top_figures if figure.name in top_names else other_figures).append(figure)
         return tuple(top_figures), tuple(other_figures)
 
@@ -355,11 +358,11 @@ def _control_parts(result: ResultDocument) -> Iterator[Part]:
     yield Section("Control: the baseline against itself", parts, forms=NOT_TERMINAL)
 
 
-def how_it_ran(report: CampaignReport) -> Iterator[Part]:
+def how_it_ran(report_input: ReportInput) -> Iterator[Part]:
     """Build the lines of a terminal that say how the campaign ran."""
-    result, run = report.result, report.result.run
-    ledger = f", ledger {report.ledger}" if report.ledger is not None else ""
-    if (kind_parts := kind_report(result).how_it_ran(report)) is not None:
+    result, run = report_input.result, report_input.result.run
+    ledger = f", ledger {report_input.ledger}" if report_input.ledger is not None else ""
+    if (kind_parts := kind_report(result).how_it_ran(report_input)) is not None:
         yield from kind_parts
         return
     scope = "nothing was compared"
@@ -391,8 +394,8 @@ def _run_line(result: ResultDocument) -> Paragraph:
     return Paragraph(text, "dim", forms=BRIEF_TERMINAL)
 
 
-def _repetition(report: CampaignReport) -> Iterator[Part]:
-    result = report.result
+def _repetition(report_input: ReportInput) -> Iterator[Part]:
+    result = report_input.result
     command = result.run.command_line
     show_command = shell_line(["equipoise", "show", result.run.id])
     facts = tuple(_run_facts(result))

@@ -27,9 +27,7 @@ from equipoise.report.document import (
 from equipoise.shared.spelling import option
 
 _MAX_OTHER_CAMPAIGNS = 5
-"""Maximum number of other campaigns of the same commands in a list."""
 MAX_BRIEF_RUNS = 15
-"""Maximum number of campaigns that a brief terminal lists."""
 
 
 def other_campaigns_parts(campaigns: Sequence[RunSummary]) -> Iterator[Part]:

@@ -62,7 +62,6 @@ from equipoise.report.units import (
 from equipoise.shared.theme import color_of
 
 MAX_STATISTICS_TABLES = 3
-"""Maximum number of comparisons with a table of statistics."""
 MAX_UNFOLDED_CONDITIONS = 6
 """If there are more conditions, the page folds their distributions."""
 STATISTIC_NAMES = {"minimum": "Minimum", "p50": "Median", "maximum": "Maximum", "mean": "Mean"}
