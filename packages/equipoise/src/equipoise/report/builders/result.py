@@ -160,7 +160,7 @@ def campaign_document(report_input: ReportInput) -> Document:
 
 
 def _answer_for_each_form(result: ResultDocument, answer: Answer) -> tuple[Answer, ...]:
-    """Return the answers of all forms; on a terminal, the answer names sources of variation."""
+    """Return the answers for all forms; a terminal's answer names sources of variation, if any."""
     if not (sentences := why.source_sentences(result)):
         return full_and_brief_answer(answer)
     title, *lines = sentences
