@@ -6,7 +6,7 @@ import msgspec
 
 from benchmarks.scale.growth import Growth, seconds_of
 from equipoise.analysis.result import analyse_campaign
-from equipoise.report.builders.result import CampaignReport, campaign_documents
+from equipoise.report.builders.result import ReportInput, campaign_documents
 from equipoise.report.renderers.html import page
 from packages.equipoise.tests.fleets import ScriptedHost, fleet_record
 
@@ -22,10 +22,10 @@ def growths() -> list[Growth]:
         result = analyse_campaign(record)
         documents.append(float(len(msgspec.json.encode(result))))
         analysing.append(seconds_of(lambda record=record: analyse_campaign(record)))
-        drawn = campaign_documents([CampaignReport(result)])
+        drawn = campaign_documents([ReportInput(result)])
         pages.append(float(len(page(drawn).encode())))
         drawing.append(
-            seconds_of(lambda result=result: page(campaign_documents([CampaignReport(result)])))
+            seconds_of(lambda result=result: page(campaign_documents([ReportInput(result)])))
         )
     title = f"of a fleet, {BLOCKS} blocks a host"
     return [

@@ -68,7 +68,7 @@ def without_figures() -> AbstractContextManager[object]:
     """Draw none; what this takes to import, only the commands need that draw."""
     from unittest import mock
 
-    return mock.patch("equipoise.cli.conducting.write_figures")
+    return mock.patch("equipoise.cli.conducting.write_study_figures")
 
 
 if __name__ == "__main__":

@@ -48,7 +48,7 @@ impl Options {
 
     /// Returns the problem that the command has no option with the latest name.
     #[must_use]
-    pub fn unknown(&self) -> Problem {
+    pub fn unknown_option(&self) -> Problem {
         Arg::Long(&self.name).unexpected().into()
     }
 

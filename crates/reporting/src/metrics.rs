@@ -55,7 +55,7 @@ impl Metric {
             Better::Lower => "lower",
             Better::Higher => "higher",
         };
-        // A resolution of 0 means nothing: it is a fraction of the value, and the value was 0.
+        // The resolution is a fraction of the value. If the value is 0, it is 0 and says nothing.
         let resolution = self
             .resolution
             .filter(|resolution| resolution.is_finite() && *resolution > 0.0)
@@ -82,7 +82,8 @@ impl Report {
         self.with_metric(name, value, unit, Better::Higher, None, None)
     }
 
-    /// Adds a metric of the trial that is proportional to `elapsed`, or to 1 / `elapsed`.
+    /// Adds a metric of the trial that is proportional to `elapsed`, or to 1 / `elapsed`. So the
+    /// resolution of the clock gives its resolution.
     #[must_use]
     pub fn timed(
         self,
@@ -102,15 +103,15 @@ impl Report {
         self.timed(name, elapsed.as_secs_f64(), "s", Better::Lower, elapsed)
     }
 
-    /// Adds `work_s`, the seconds for one unit of work; `elapsed` is the time for all units. Every
-    /// workload reports `work_s`.
+    /// Adds the metric of every workload, `work_s`: the seconds for one unit of work. `elapsed` is
+    /// the time for all units.
     #[must_use]
     pub fn work(self, seconds: f64, elapsed: Duration) -> Self {
         self.timed("work_s", seconds, "s", Better::Lower, elapsed)
     }
 
-    /// Adds the times of repetitions as iterations. Their mean becomes a metric of the trial, and
-    /// `work_s`.
+    /// Adds the times of repetitions as iterations. Their mean becomes two metrics of the trial:
+    /// `name` and `work_s`.
     #[must_use]
     pub fn times(self, name: &'static str, times: &[Duration]) -> Self {
         let total: Duration = times.iter().sum();
@@ -127,8 +128,8 @@ impl Report {
             .work(mean, total)
     }
 
-    /// Adds the values of batches of operations as iterations. Their median becomes a metric of the
-    /// trial. Adds nothing without values. `resolution_of` returns the resolution of a value.
+    /// Adds the values of batches of operations as iterations, and their median as a metric of the
+    /// trial. Without values, it adds nothing. `resolution_of` returns the resolution of a value.
     #[must_use]
     pub fn batches(
         self,

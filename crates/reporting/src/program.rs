@@ -9,8 +9,8 @@ use crate::problem::Problem;
 /// Finds a command by its name; `kind` is the word for a command in the message.
 ///
 /// # Errors
-/// There is no name, or no command has it; the message lists all names.
-pub fn find<'a, Command>(
+/// There is no name, or no command has this name; the message lists all names.
+pub fn find_command<'a, Command>(
     kind: &str,
     commands: &'a [Command],
     name_of: impl Fn(&Command) -> &'static str,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import equipoise as eq
-from equipoise.matching import MODULES, require_matching
+from equipoise.matching import MODULE_OF_FUNCTION, require_matching
 from equipoise.model.errors import UserError
 from equipoise_matching import UnusableInput, genoud, tables
 
@@ -24,8 +24,11 @@ def test_functions_of_the_package_give_the_same_through_the_laboratory() -> None
     balance = eq.match_balance(PEOPLE, "treat", ["age"], seed=1)
     assert str(balance) == str(tables.match_balance(PEOPLE, "treat", ["age"], seed=1))
     assert eq.genoud(_bowl, 1, seed=1).value == genoud(_bowl, 1, seed=1).value
-    for name in MODULES:
-        assert getattr(eq, name).__doc__ == getattr(require_matching(MODULES[name]), name).__doc__
+    for name in MODULE_OF_FUNCTION:
+        assert (
+            getattr(eq, name).__doc__
+            == getattr(require_matching(MODULE_OF_FUNCTION[name]), name).__doc__
+        )
 
 
 def _bowl(point: Any) -> float:

@@ -11,7 +11,7 @@ from unittest import mock
 from equipoise.ledger import open_for_writing
 from equipoise.model.plan import Condition, Judgement, Measure, Plan, Stopping
 from equipoise.model.record import Accounting, Draw, Trial
-from equipoise.report.builders.result import CampaignReport
+from equipoise.report.builders.result import ReportInput
 from equipoise.report.json_document import decode
 from equipoise.studies.catalogue import with_findings
 from packages.equipoise.tests.report.forms import page
@@ -71,7 +71,7 @@ def _run(case: Case, folder: Path) -> None:
         case "words":
             document = with_findings(decode(case.content, str(path)))
             with mock.patch("equipoise.figures.gallery.gallery", return_value=iter(())):
-                check_html(page([CampaignReport(document)]))
+                check_html(page([ReportInput(document)]))
         case "import":
             command_line("import", "--ledger", ledger, str(path))
         case "two":

@@ -31,12 +31,12 @@ def sample_documents() -> tuple[tuple[str, Any], ...]:
         "layers": layered_document("a", "b"),
         "sizes": sized_document(),
         "shapes": shaped_document(),
-        "os": kinds.primitives().document,
-        "os against": kinds.against_another().document,
-        "why": kinds.explained().document,
-        "gate": kinds.gated().document,
-        "bisection": kinds.bisected().document,
-        "import": kinds.imported().document,
+        "os": kinds.primitives().result,
+        "os against": kinds.against_another().result,
+        "why": kinds.explained().result,
+        "gate": kinds.gated().result,
+        "bisection": kinds.bisected().result,
+        "import": kinds.imported().result,
         **{f"study {study.name}": _of_study(study.name) for study in built_in_studies()},
     }
     return tuple((name, json.loads(encode(one))) for name, one in made.items())

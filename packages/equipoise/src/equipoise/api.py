@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 class Limits(TypedDict, total=False):
-    """Numbers that limit and judge a campaign; ``None`` means the study's value or the default."""
+    """Numbers that limit and judge a campaign; ``None`` is the study's value or the default."""
 
     alpha: float | None
     """Largest chance of a wrong verdict; by default 0.05."""
@@ -51,7 +51,7 @@ class Limits(TypedDict, total=False):
     blocks: int | None
     """Maximum number of blocks; by default the budget alone is the limit."""
     min_blocks: int | None
-    """Minimum blocks before a verdict; by default 5. A value that you set outweighs the budget."""
+    """Minimum blocks before a verdict, even beyond the budget; by default 5, within the budget."""
     min_seconds: float | None
     """Minimum seconds of measured blocks before a verdict; by default 1."""
     budget: float | None
@@ -61,7 +61,7 @@ class Limits(TypedDict, total=False):
     precision: float | None
     """Measure until the interval is at most this wide, in percent."""
     tail: float | None
-    """Measure until slow runs that are this frequent would have appeared, in percent of runs."""
+    """Measure until slow runs would have appeared, if at least this percentage of runs is slow."""
     warmup: int | None
     """Number of trials of each condition before the first block, never analysed; by default 1."""
     timeout: float | None
@@ -71,11 +71,11 @@ class Limits(TypedDict, total=False):
 
 
 OnOrOff = Literal["on", "off"]
-_FUNCTIONS_KIND = {
+_IF_NO_FUNCTIONS = {
     "purpose": "that compare Python functions",
     "alternative": "compare programs: eq.compare('a', 'b')",
 }
-"""Words of the error if the kind of campaign that compares functions is not installed."""
+"""Words of the error if this installation cannot compare Python functions."""
 
 
 class Result(Struct, frozen=True):
@@ -152,10 +152,10 @@ class Result(Struct, frozen=True):
 
     def _repr_mimebundle_(self, *_: object, **__: object) -> MimeBundle:
         """Return contents for a notebook: HTML with a chart, and the chart as SVG and PNG."""
-        from equipoise.report.builders.result import CampaignReport, campaign_document
+        from equipoise.report.builders.result import ReportInput, campaign_document
         from equipoise.report.renderers.notebook import with_picture
 
-        return with_picture(campaign_document(CampaignReport(self.document)), self.plot)
+        return with_picture(campaign_document(ReportInput(self.document)), self.plot)
 
     def _repr_html_(self) -> str:
         return str(self._repr_mimebundle_()[0]["text/html"])
@@ -166,7 +166,7 @@ class Result(Struct, frozen=True):
     def __str__(self) -> str:
         """Return the rankings, then a sentence and an interval for each comparison.
 
-        Another kind of campaign has its summary.
+        Other results, such as a bisection, have one summary.
         """
         if self.document.kind_summary is not None:
             return self.document.kind_summary
@@ -177,7 +177,7 @@ class Result(Struct, frozen=True):
         return "\n".join((*rankings, *comparisons))
 
     def _with_interval(self, comparison: Comparison) -> str:
-        """Return the sentence of a comparison; a known interval is on the next line."""
+        """Return the sentence of a comparison, and its interval (if known) on the next line."""
         from equipoise.report.builders.conditions import shown_comparison
         from equipoise.report.units import interval_text, with_coverage
 
@@ -276,7 +276,7 @@ def compare(
             "aslr": aslr,
         }
         request = FunctionsRequest(all_limits, names, is_ranked, ledger, allow_concurrent, progress)
-        compare_functions = load_part("compare_callables", **_FUNCTIONS_KIND)
+        compare_functions = load_part("compare_callables", **_IF_NO_FUNCTIONS)
         record = compare_functions(commands, setup, request, options_of_commands)
         return _result_of(record, show_env=show_env)
     options = CompareOptions(
@@ -450,7 +450,7 @@ def compare_code(
     """
     is_ranked, all_limits = _parse_ranking(ranking), CampaignLimits(**limits)
     request = FunctionsRequest(all_limits, names, is_ranked, ledger, allow_concurrent, progress)
-    record = load_part("compare_code", **_FUNCTIONS_KIND)(codes, setup, globals or {}, request)
+    record = load_part("compare_code", **_IF_NO_FUNCTIONS)(codes, setup, globals or {}, request)
     return _result_of(record, show_env=show_env)
 
 
@@ -465,7 +465,6 @@ def _parse_ranking(ranking: bool | OnOrOff | None) -> bool | None:
 
 
 def _comparison_command_line(options: CompareOptions, seed: int) -> tuple[str, ...]:
-    """Return the command line that compares the same commands, as arguments."""
     commands = [
         command if isinstance(command, str) else shlex.join(command) for command in options.commands
     ]
@@ -501,7 +500,7 @@ def _checked_commands(commands: Sequence[str | Sequence[str]]) -> tuple[str | tu
     )
     for command in checked_commands:
         if not isinstance(command, str) and _are_commands(
-            command, is_alone=len(checked_commands) == 1
+            command, is_only=len(checked_commands) == 1
         ):
             raise UnusableInput(
                 f"{[*command]} looks like several commands, but a list is one command",
@@ -510,10 +509,10 @@ def _checked_commands(commands: Sequence[str | Sequence[str]]) -> tuple[str | tu
     return checked_commands
 
 
-def _are_commands(arguments: tuple[object, ...], *, is_alone: bool) -> bool:
+def _are_commands(arguments: tuple[object, ...], *, is_only: bool) -> bool:
     """Return whether the arguments of a command look like several commands.
 
-    If the command ``is_alone`` (nothing else is compared), each argument may be a program.
+    If the command ``is_only`` (nothing else is compared), each argument may be a program.
     """
     texts = [argument for argument in arguments if isinstance(argument, str)]
     if len(texts) < len(arguments):
@@ -521,7 +520,7 @@ def _are_commands(arguments: tuple[object, ...], *, is_alone: bool) -> bool:
     # A text with a space is a command line, except if a file has this name.
     if texts and " " in texts[0].strip() and not Path(texts[0]).exists():
         return True
-    return is_alone and len(texts) > 1 and all(map(shutil.which, texts))
+    return is_only and len(texts) > 1 and all(map(shutil.which, texts))
 
 
 def show(run: str = "last", *, ledger: Path | str | None = None, show_env: bool = False) -> Result:

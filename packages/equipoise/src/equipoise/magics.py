@@ -23,8 +23,9 @@ runs separately for each piece.
 
 Options: --budget SECONDS, --blocks N, --alpha P, --min-effect PERCENT, --seed N."""
 _SEPARATOR = re.compile(r"(?:^|\s)---(?:\s|$)")
+"""Separator of the pieces of code of ``%compare``."""
 _SEPARATOR_LINE = re.compile(r"(?m)^[ \t]*---[ \t]*$\n?")
-"""Line between two pieces of code in a cell; `_SEPARATOR` is for one line."""
+"""Line that separates the pieces of code of ``%%compare``."""
 _OPTION_TYPES: dict[str, type[int] | type[float]] = {
     "budget": float,
     "blocks": int,
@@ -40,7 +41,7 @@ def register(shell: Any) -> None:
     from IPython.core.error import UsageError
     from IPython.core.magic import no_var_expand
 
-    # Otherwise IPython would replace {…} and $name in the measured code.
+    # This decorator prevents IPython from replacing {…} and $name in the measured code.
     @no_var_expand
     def compare(line: str, cell: str | None = None) -> Result:
         try:
@@ -55,7 +56,7 @@ def register(shell: Any) -> None:
 
 
 def _compare_code(line: str, cell: str | None, names: dict[str, object]) -> Result:
-    # The line has the pieces of code for %compare, and SETUP for %%compare.
+    # After its options, the line has the code for %compare, and SETUP for %%compare.
     limits, code_or_setup = _split_options(line)
     if cell is None:
         codes, setup = _SEPARATOR.split(code_or_setup), ""
@@ -91,7 +92,6 @@ def _split_options(line: str) -> tuple[dict[str, Any], str]:
 
 
 def _option_value(option: re.Match[str]) -> str:
-    """Return the value of an option without its quotation marks."""
     try:
         return shlex.split(option.group(2))[0]
     except ValueError:

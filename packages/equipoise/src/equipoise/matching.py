@@ -1,4 +1,4 @@
-"""Functions of `equipoise_matching` as ``eq.match``, ``eq.genoud``, …, with our own errors.
+"""Functions of `equipoise_matching` as ``eq.match``, ``eq.genoud``, …, with Equipoise's errors.
 
 If the extra ``equipoise[matching]`` is missing, an error has the line that installs the extra.
 """
@@ -14,7 +14,7 @@ from typing import Any
 from equipoise.model.errors import UnusableInput
 from equipoise.shared.extras import install_line
 
-MODULES = {
+MODULE_OF_FUNCTION = {
     **dict.fromkeys(
         ("gen_match", "match", "match_balance", "observe"), "equipoise_matching.tables"
     ),
@@ -24,7 +24,7 @@ MODULES = {
 
 
 class UnknownArgument(UnusableInput, TypeError):
-    """Error: a function has no such argument."""
+    """Error for an argument that a function does not have."""
 
 
 def require_matching(module: str) -> Any:
@@ -58,7 +58,7 @@ def converted_errors() -> Iterator[None]:
 
 def matching_function(name: str) -> Callable[..., Any]:
     """Return a function of `equipoise_matching` that raises the errors of this package."""
-    function = getattr(require_matching(MODULES[name]), name)
+    function = getattr(require_matching(MODULE_OF_FUNCTION[name]), name)
 
     @functools.wraps(function)
     def with_converted_errors(*args: Any, **kwargs: Any) -> Any:

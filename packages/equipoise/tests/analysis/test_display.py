@@ -16,7 +16,7 @@ from equipoise.kinds.history.terms import HistoryChange
 from equipoise.model.plan import Condition, Contrast
 from equipoise.model.record import ENDED_BY_FAILURE, Draw, RecordedWarning, RunRecord, Segment
 from equipoise.model.revisions import Commit, NamedCommit, Revision, ShortTexts
-from equipoise.report.builders.result import CampaignReport, campaign_document
+from equipoise.report.builders.result import ReportInput, campaign_document
 from equipoise.report.document import Command
 from equipoise.shared.safe_text import MAX_LINE_LETTERS, MAX_NAME_LETTERS
 from packages.equipoise.tests.documents import document_of
@@ -103,7 +103,7 @@ def test_a_long_failure_is_shortened_in_output() -> None:
     assert len(failure) == MAX_LINE_LETTERS and failure.endswith("…")
     document = analyse_campaign(record)
     assert longest_text(msgspec.to_builtins(document)) < 1000
-    assert failure in repr(campaign_document(CampaignReport(document)))
+    assert failure in repr(campaign_document(ReportInput(document)))
 
 
 def test_a_long_benchmark_has_one_name_in_the_levels_the_contrasts_and_the_terms() -> None:

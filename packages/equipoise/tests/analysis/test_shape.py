@@ -21,7 +21,7 @@ from equipoise.model.plan import Contrast, Judgement, Plan
 from equipoise.model.record import Draw, RunRecord, Trial
 from equipoise.model.result import ConditionResult, MetricSummary, ResultDocument
 from equipoise.report.json_document import encode
-from equipoise_studies.primitives.rows import BANDWIDTH, LATENCY
+from equipoise_studies.primitives.rows import BANDWIDTH, LATENCY_METRIC
 from packages.equipoise.tests.plans import plan_of, trial_of
 from packages.equipoise.tests.schema import validated
 from packages.equipoise.tests.stats.planted import FloatArray
@@ -151,17 +151,17 @@ def test_a_row_that_the_machine_forbids_has_no_number_and_the_reason() -> None:
     found = document(ProbeRunner(plan_of_rows(), failures=failures))
     forbidden = condition(found, "pipe_across_cpus")
     assert forbidden.metrics == {}
-    assert forbidden.unknown == {LATENCY: NO_SECOND_CPU}
+    assert forbidden.unknown == {LATENCY_METRIC: NO_SECOND_CPU}
     rows = [row for row in found.trials if row.condition == "pipe_across_cpus"]
-    assert {row.unknown[LATENCY] for row in rows} == {NO_SECOND_CPU}
+    assert {row.unknown[LATENCY_METRIC] for row in rows} == {NO_SECOND_CPU}
     assert all(row.metrics == {} for row in rows)
-    assert LATENCY in condition(found, "pipe_same_cpu").metrics
+    assert LATENCY_METRIC in condition(found, "pipe_same_cpu").metrics
 
 
 def test_a_probe_that_is_broken_loses_its_row_and_no_other() -> None:
     found = document(ProbeRunner(plan_of_rows(), failures={"fork": "exit status 1"}))
-    assert condition(found, "fork").unknown == {LATENCY: "exit status 1"}
-    assert LATENCY in condition(found, "null_call").metrics
+    assert condition(found, "fork").unknown == {LATENCY_METRIC: "exit status 1"}
+    assert LATENCY_METRIC in condition(found, "null_call").metrics
 
 
 def test_a_workload_that_the_machine_forbids_is_never_the_faster_one() -> None:
@@ -180,8 +180,8 @@ def test_a_row_reports_its_drift() -> None:
         return usual * 1.1**block if name == "fork" else usual
 
     found = document(ProbeRunner(plan_of_rows(), value=drifting))
-    assert list(condition(found, "fork").spread_because) == [LATENCY]
-    words = condition(found, "fork").spread_because[LATENCY]
+    assert list(condition(found, "fork").spread_because) == [LATENCY_METRIC]
+    words = condition(found, "fork").spread_because[LATENCY_METRIC]
     assert "it drifts" in words and "between batches of one" in words
     assert condition(found, "null_call").spread_because == {}
 
@@ -195,7 +195,9 @@ def test_a_row_that_spreads_with_a_covariate_names_it() -> None:
             covariates=lambda block: {"steal_s": steal[block - 1], "load_1_minute": 0.1},
         )
     )
-    assert "higher with more steal_s" in condition(found, "null_call").spread_because[LATENCY]
+    assert (
+        "higher with more steal_s" in condition(found, "null_call").spread_because[LATENCY_METRIC]
+    )
 
 
 def test_a_spread_without_observed_causes_is_reported() -> None:
@@ -206,7 +208,7 @@ def test_a_spread_without_observed_causes_is_reported() -> None:
             value=lambda name, block, usual: usual * up_and_down[block - 1],
         )
     )
-    words = condition(found, "null_call").spread_because[LATENCY]
+    words = condition(found, "null_call").spread_because[LATENCY_METRIC]
     assert "no observed factor explains it" in words
 
 
@@ -242,6 +244,6 @@ def test_an_interrupted_campaign_of_rows_continues_with_the_same_result(
         record = ledger.read_run(run_id)
     found = validated(analyse_campaign(record))
     assert found.run.blocks == 6
-    assert condition(found, "fork").unknown == {LATENCY: "seccomp forbids it"}
+    assert condition(found, "fork").unknown == {LATENCY_METRIC: "seccomp forbids it"}
     assert condition(found, "null_call").trials == 6
     assert encode(found) == encode(analyse_campaign(record))

@@ -21,7 +21,7 @@ from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import COVARIATES_BEFORE_TRIAL, Hooks, Judgement, Plan
 from equipoise.model.record import Draw, RunRecord, Segment, Trial
 from equipoise.model.revisions import BENCHMARK, Revision
-from equipoise.report.builders.result import CampaignReport
+from equipoise.report.builders.result import ReportInput
 from equipoise.stats.resolution import Resolution
 from equipoise.stats.sequence import PairedBlocks
 from packages.equipoise.tests.plans import plan_of, trial_of
@@ -192,8 +192,8 @@ def test_the_sentence_is_below_the_verdict_unless_it_is_empty() -> None:
     assert comparison.adjusted_by is not None
     summary = comparison.adjusted_by.summary
     assert summary in " ".join(screen(document).split())
-    assert summary in page([CampaignReport(document)])
+    assert summary in page([ReportInput(document)])
     silent = replace(comparison, adjusted_by=replace(comparison.adjusted_by, summary=""))
     document = replace(document, comparisons=(silent,))
     assert "adjusted" not in screen(document)
-    assert "Adjusted" not in page([CampaignReport(document)])
+    assert "Adjusted" not in page([ReportInput(document)])

@@ -69,7 +69,7 @@ BUSY = Disturbance("busy_process", "disturbs", "process 1 ([red]x[/red]) uses 99
 
 
 def print_examination(
-    examination: Examination, *, color: bool = False, form: Form = "screen"
+    examination: Examination, *, color: bool = False, form: Form = "brief"
 ) -> None:
     """Print an examination as ``equipoise doctor`` does."""
     print_document(examination_document(examination), color=color, form=form)

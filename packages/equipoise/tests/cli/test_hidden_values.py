@@ -19,7 +19,7 @@ from equipoise import api
 from equipoise.analysis.display import records_for_display
 from equipoise.cli import export, report, show
 from equipoise.cli.observe import read_log
-from equipoise.cli.results import name_in_record
+from equipoise.cli.results import name_in_ledger
 from equipoise.design.command_line import command_of_plan
 from equipoise.kinds.gate.terms import GatePlan
 from equipoise.ledger import open_for_reading, open_for_writing
@@ -307,9 +307,9 @@ def test_a_condition_is_found_by_its_name_and_by_the_name_on_the_page(ledger: Pa
     with open_for_reading(ledger) as store:
         found = store.read_run("last")
     recorded = f"env TOKEN={CANARY} a"
-    assert name_in_record(found, recorded) == recorded
-    assert name_in_record(found, 'env TOKEN="$TOKEN" a') == recorded
-    assert name_in_record(found, "neither") == "neither"
+    assert name_in_ledger(found, recorded) == recorded
+    assert name_in_ledger(found, 'env TOKEN="$TOKEN" a') == recorded
+    assert name_in_ledger(found, "neither") == "neither"
 
 
 def test_the_gap_that_why_explains_has_the_names_of_the_report(ledger: Path) -> None:

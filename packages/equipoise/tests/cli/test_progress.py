@@ -13,7 +13,7 @@ from rich.console import Console
 
 from equipoise.campaign.progress import CampaignProgress, ComparisonStatus
 from equipoise.cli.progress import ProgressLines
-from equipoise.cli.progress_bars import Bar
+from equipoise.cli.progress_bars import ProgressBar
 from equipoise.cli.study_forecast import MIN_FORECAST_S
 from equipoise.kinds.bisect.terms import BisectPlan
 from equipoise.model.plan import Plan
@@ -30,7 +30,7 @@ def test_a_study_of_200_conditions_shows_where_its_open_comparisons_stand(tmp_pa
     terminal = io.StringIO()
     console = Console(file=terminal, force_terminal=True, width=120, height=ROWS, color_system=None)
     # A slower clock for the bar: to draw it at every trial would take most of the test.
-    stage.start(study(budget_s=62.0), Bar(console, clock=lambda: stage.clock() / 20.0))
+    stage.start(study(budget_s=62.0), ProgressBar(console, clock=lambda: stage.clock() / 20.0))
     screen = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", terminal.getvalue()).replace("\r", "")
     assert re.search(r"200 conditions, 5\.\d+ s a block: first verdicts after about 3\d", screen)
     frames = screen.split("candidate")[1:]
@@ -63,7 +63,7 @@ def progress_of(block: int, left: int) -> CampaignProgress:
 def test_the_bar_of_a_search_says_how_many_commits_are_left_and_forecasts_no_first_block() -> None:
     terminal = io.StringIO()
     console = Console(file=terminal, force_terminal=True, width=120, color_system=None)
-    bar = Bar(console, clock=itertools.count(1).__next__)
+    bar = ProgressBar(console, clock=itertools.count(1).__next__)
     bar.segment_started("run", searched(), 5, 0)
     bar.trial_ended(40.0, 2)
     bar.block_ended(progress_of(7, 3))

@@ -156,7 +156,7 @@ def test_figures_of_several_campaigns_have_a_folder_each(ledger: Path, tmp_path:
     [
         (b"", "it is not JSON"),
         (b"\xff\xfe", "it is not JSON"),
-        (b"[1]", "its schema is missing"),
+        (b"[1]", "the field 'schema' is missing"),
         (b'{"schema": "other/1"}', "its schema is 'other/1'"),
         (b'{"schema": "equipoise.result/1"}', "the field 'kind' is missing"),
         (b'{"schema": "equipoise.result/1", "kind": "compare"}', "missing required field"),

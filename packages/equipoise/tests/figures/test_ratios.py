@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from equipoise.figures.gallery import gallery
-from equipoise.figures.ratios import CONTROL, MAX_ROWS, other_ratios, ratios
+from equipoise.figures.ratios import CONTROL_KIND, MAX_ROWS, other_ratios, ratios
 from equipoise.kinds.imported.terms import ImportedDocument, ImportedResult, ImportSource
 from equipoise.model.result import ControlResult, ResultDocument, SampleComparison
 from packages.equipoise.tests.documents import comparison_of, document_as, document_of
@@ -56,7 +56,7 @@ def test_each_comparison_is_a_bar_from_end_to_end_of_its_interval() -> None:
 def test_the_control_stands_last_with_the_noise_floor() -> None:
     chart = ratios(controlled(compared(1.05)))
     rows = bars(chart)
-    assert [row["kind"] for row in rows] == ["compared", CONTROL]
+    assert [row["kind"] for row in rows] == ["compared", CONTROL_KIND]
     assert rows[1]["label"] == "control: a against itself"
     assert chart is not None
     # 1 / 0.99 is further from no difference than 1.004.
@@ -94,7 +94,7 @@ def test_more_than_fit_are_counted_and_the_control_stays() -> None:
     chart = ratios(controlled(compared(*[1.05] * 60)))
     rows = bars(chart)
     assert len(rows) == MAX_ROWS
-    assert rows[-1]["kind"] == CONTROL
+    assert rows[-1]["kind"] == CONTROL_KIND
     assert chart is not None
     assert "40 of 61" in notes(chart)
 

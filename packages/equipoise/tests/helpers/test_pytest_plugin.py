@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from equipoise.helpers.pytest_plugin import BATCHES
+from equipoise.helpers.pytest_plugin import BATCH_COUNT
 from packages.equipoise.tests.programs import finished
 
 BENCHMARKS = """
@@ -77,8 +77,8 @@ def test_in_a_trial_every_test_is_a_metric_with_its_batches(tmp_path: Path) -> N
             for sample in values
             if sample["metric"] == metric and "iteration" in sample
         ]
-        assert len(own) == BATCHES
-        assert value == pytest.approx(sum(own) / BATCHES)
+        assert len(own) == BATCH_COUNT
+        assert value == pytest.approx(sum(own) / BATCH_COUNT)
         assert value > 0
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.helpers.equipoise_metrics import VARIABLE, report, timed_iterations
+from equipoise.helpers.equipoise_metrics import METRICS_VARIABLE, report, timed_iterations
 from equipoise.measure import workload_metrics
 from equipoise.model.record import Sample
 from packages.equipoise.tests.programs import finished
@@ -64,9 +64,11 @@ def resolutions(samples: Sequence[Sample], metric: str) -> list[float | None]:
 
 def run(folder: Path, *words: str) -> workload_metrics.WorkloadMetrics:
     metrics_file = folder / "metrics"
-    subprocess.run(words, env={**os.environ, VARIABLE: str(metrics_file)}, cwd=folder, check=True)
+    subprocess.run(
+        words, env={**os.environ, METRICS_VARIABLE: str(metrics_file)}, cwd=folder, check=True
+    )
     # Without the variable, nothing is written and nothing fails.
-    quiet = {name: value for name, value in os.environ.items() if name != VARIABLE}
+    quiet = {name: value for name, value in os.environ.items() if name != METRICS_VARIABLE}
     subprocess.run(words, env=quiet, cwd=folder, check=True)
     return workload_metrics.read_metrics(metrics_file)
 
@@ -106,7 +108,7 @@ def test_a_java_program_reports_by_the_class(tmp_path: Path) -> None:
 def test_a_python_program_reports_by_the_module(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(VARIABLE, str(tmp_path / "metrics"))
+    monkeypatch.setenv(METRICS_VARIABLE, str(tmp_path / "metrics"))
     report("throughput", 7.0, iteration=3, unit="1/s", better="higher", resolution=0.5)
     seconds = timed_iterations("call_s", lambda: sum(range(1000)), 4)
     found = workload_metrics.read_metrics(tmp_path / "metrics")
@@ -120,7 +122,7 @@ def test_a_python_program_reports_by_the_module(
 def test_outside_of_equipoise_reports_go_nowhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.delenv(METRICS_VARIABLE, raising=False)
     monkeypatch.chdir(tmp_path)
     report("latency_s", 1.0)
     assert list(tmp_path.iterdir()) == []
@@ -130,7 +132,7 @@ def harness(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return finished(
         [sys.executable, "-m", "equipoise.helpers.harness", *words],
         cwd=folder,
-        env={**os.environ, VARIABLE: str(folder / "metrics")},
+        env={**os.environ, METRICS_VARIABLE: str(folder / "metrics")},
     )
 
 

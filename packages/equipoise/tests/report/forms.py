@@ -9,7 +9,7 @@ from pathlib import Path
 
 from equipoise.model.record import RunSummary
 from equipoise.model.result import ResultDocument
-from equipoise.report.builders.result import CampaignReport, campaign_document, campaign_documents
+from equipoise.report.builders.result import ReportInput, campaign_document, campaign_documents
 from equipoise.report.document import Answer, Document, Form
 from equipoise.report.renderers import csv, html, latex, markdown, terminal
 
@@ -27,7 +27,7 @@ def breakable(text: str) -> str:
     return text.replace("\N{NO-BREAK SPACE}", " ")
 
 
-def page(reports: Sequence[CampaignReport]) -> str:
+def page(reports: Sequence[ReportInput]) -> str:
     """Return the page of these campaigns."""
     return breakable(html.page(campaign_documents(reports)))
 
@@ -39,7 +39,7 @@ def screen(
     form: Form = "verbose",
 ) -> str:
     """Return a result as the screen has it, by default all of it."""
-    report = CampaignReport(document, ledger=ledger, other_campaigns=earlier)
+    report = ReportInput(document, ledger=ledger, other_campaigns=earlier)
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         terminal.print_document(campaign_document(report), color=False, form=form)
     return printed.getvalue()
@@ -47,14 +47,14 @@ def screen(
 
 def to_markdown(document: ResultDocument) -> str:
     """Return a result in Markdown."""
-    return breakable(markdown.to_markdown(campaign_document(CampaignReport(document))))
+    return breakable(markdown.to_markdown(campaign_document(ReportInput(document))))
 
 
 def to_latex(document: ResultDocument) -> str:
     """Return a result in LaTeX."""
-    return latex.to_latex(campaign_document(CampaignReport(document)))
+    return latex.to_latex(campaign_document(ReportInput(document)))
 
 
 def to_csv(documents: Sequence[ResultDocument]) -> str:
     """Return the numbers of results."""
-    return csv.to_csv([campaign_document(CampaignReport(document)) for document in documents])
+    return csv.to_csv([campaign_document(ReportInput(document)) for document in documents])

@@ -25,7 +25,7 @@ from equipoise.model.result import (
 )
 from equipoise.model.revisions import Revision
 from equipoise.model.why import Explanation, ExtraTime, Status, TimePart
-from equipoise.report.builders.result import CampaignReport
+from equipoise.report.builders.result import ReportInput
 from equipoise.studies.catalogue import analysis_of, with_findings
 from packages.equipoise.tests.bisections import bisect_document
 from packages.equipoise.tests.documents import (
@@ -50,7 +50,7 @@ class Kind:
     """A page, and what must be read on it at first sight."""
 
     name: str
-    reported: Callable[[str], CampaignReport]
+    reported: Callable[[str], ReportInput]
     """With this in every name and every text that somebody can choose."""
     answer: tuple[str, ...]
     """Texts that the answer contains if nothing else is in it."""
@@ -95,7 +95,7 @@ def kinds() -> tuple[Kind, ...]:
 COMPRESSORS = ("gzip -1", "zstd -1", "lz4", "bzip2 -1", "xz -1", "gzip -9")
 
 
-def six(text: str = "") -> CampaignReport:
+def six(text: str = "") -> ReportInput:
     """Six candidates of which two may be the fastest."""
     names = tuple(f"{name}{text}" for name in COMPRESSORS)
     medians = (0.05, 0.0227, 0.0229, 0.12, 0.2, 0.07)
@@ -113,7 +113,7 @@ def six(text: str = "") -> CampaignReport:
     return reported(replace(document, ranking=(ranking,)))
 
 
-def strata(text: str = "") -> CampaignReport:
+def strata(text: str = "") -> ReportInput:
     """Three candidates at two values of a parameter, each with a ranking."""
     levels = [{"command": f"{name}{text}", "n": f"{n}{text}"} for n in "12" for name in "abc"]
     names = [f"{level['command']}, n={level['n']}" for level in levels]
@@ -143,7 +143,7 @@ def strata(text: str = "") -> CampaignReport:
     )
 
 
-def varied(text: str = "") -> CampaignReport:
+def varied(text: str = "") -> ReportInput:
     """One command whose sources of chance are held."""
     document = document_of(
         f"nothing held{text}", f"CPU held{text}", f"everything held{text}", blocks=40
@@ -165,10 +165,10 @@ def varied(text: str = "") -> CampaignReport:
         for name, status, summary in held
     )
     run = replace(document.run, study="what-varies")
-    return CampaignReport(replace(document, run=run, comparisons=(), why=sources))
+    return ReportInput(replace(document, run=run, comparisons=(), why=sources))
 
 
-def alike(text: str = "") -> CampaignReport:
+def alike(text: str = "") -> ReportInput:
     """A study that found no difference."""
     names = tuple(f"{name}{text}" for name in "abcde")
     document = document_of(*names, blocks=40, medians=(0.05,))
@@ -179,21 +179,21 @@ def alike(text: str = "") -> CampaignReport:
     return reported(replace(document, comparisons=comparisons))
 
 
-def compared(text: str = "") -> CampaignReport:
+def compared(text: str = "") -> ReportInput:
     """Two commands."""
     return reported(document_of(f"a{text}", f"b{text}"))
 
 
-def reported(document: ResultDocument) -> CampaignReport:
+def reported(document: ResultDocument) -> ReportInput:
     """With a course of every ratio."""
     courses = {
         comparison.candidate: points_of(comparison.ratio or 1.0)
         for comparison in document.comparisons
     }
-    return CampaignReport(document, courses)
+    return ReportInput(document, courses)
 
 
-def alone(text: str = "") -> CampaignReport:
+def alone(text: str = "") -> ReportInput:
     """One command, which is compared with nothing."""
     document = document_of(f"a{text}", blocks=30)
     (condition,) = document.conditions
@@ -209,15 +209,15 @@ def alone(text: str = "") -> CampaignReport:
         summary="",
     )
     value = replace(value, summary=typical_sentence(value))
-    return CampaignReport(replace(document, typical=value))
+    return ReportInput(replace(document, typical=value))
 
 
-def many(text: str = "") -> CampaignReport:
+def many(text: str = "") -> ReportInput:
     """Eight candidates."""
-    return CampaignReport(document_of(*(f"{name}{text}" for name in "abcdefghi"), blocks=9))
+    return ReportInput(document_of(*(f"{name}{text}" for name in "abcdefghi"), blocks=9))
 
 
-def sekhon2006(text: str = "") -> CampaignReport:
+def sekhon2006(text: str = "") -> ReportInput:
     """A built-in study with its findings and figures."""
     factors = {
         "algorithm": ("scythe", "blas"),
@@ -253,12 +253,12 @@ def sekhon2006(text: str = "") -> CampaignReport:
     findings = replace(document.findings, tables=(hostile, *others))
     analysis = analysis_of("sekhon2006")
     assert analysis is not None
-    return CampaignReport(
+    return ReportInput(
         replace(document, findings=findings), study_figures=tuple(analysis.figures(document))
     )
 
 
-def primitives(text: str = "", *, fork: float = 1.0) -> CampaignReport:
+def primitives(text: str = "", *, fork: float = 1.0) -> ReportInput:
     """Reports of probes."""
     runner = ProbeRunner(
         plan_of_rows(),
@@ -268,17 +268,17 @@ def primitives(text: str = "", *, fork: float = 1.0) -> CampaignReport:
     )
     document = result_of(record_of(runner))
     environment = {**document.environment, "cpu_model": f"A processor {text}"}
-    return CampaignReport(replace(document, environment=environment))
+    return ReportInput(replace(document, environment=environment))
 
 
-def against_another(text: str = "") -> CampaignReport:
+def against_another(text: str = "") -> ReportInput:
     """Primitives next to those of an earlier run, of which one became dearer."""
-    document, reference = primitives(text, fork=3.0).document, primitives(text).document
+    document, reference = primitives(text, fork=3.0).result, primitives(text).result
     comparison = compare_with_reference(reference, document, min_effect=5.0, alpha=0.05)
-    return CampaignReport(replace(document, against=comparison))
+    return ReportInput(replace(document, against=comparison))
 
 
-def explained(text: str = "") -> CampaignReport:
+def explained(text: str = "") -> ReportInput:
     """A gap with a cause that an intervention confirmed."""
     document = document_of(f"a{text}", f"b{text}")
     extra = ExtraTime(
@@ -308,7 +308,7 @@ def explained(text: str = "") -> CampaignReport:
     return replace(reported(document), flame_graph=FLAMES)
 
 
-def gated(text: str = "") -> CampaignReport:
+def gated(text: str = "") -> ReportInput:
     """A gate that fails."""
     row = GateRow(
         *(f"bench{text}", "wall_s", 0.01, 0.011, 1.1, (1.05, 1.2), 0.05, 9, "slower", "words."),
@@ -326,33 +326,33 @@ def gated(text: str = "") -> CampaignReport:
     return reported(document_as(GateDocument, document_of(f"a{text}", f"b{text}"), gate=gate))
 
 
-def bisected(text: str = "") -> CampaignReport:
+def bisected(text: str = "") -> ReportInput:
     """A search that named one commit."""
-    return CampaignReport(bisect_document(text))
+    return ReportInput(bisect_document(text))
 
 
-def historied(text: str = "") -> CampaignReport:
+def historied(text: str = "") -> ReportInput:
     """A history of three nights, with a series of another tool."""
     result = replace(history_result(text), imported_series=(series_of(text),))
-    return CampaignReport(history_document(text, result))
+    return ReportInput(history_document(text, result))
 
 
-def fleet(text: str = "") -> CampaignReport:
+def fleet(text: str = "") -> ReportInput:
     """Two commands on three hosts that differ."""
-    return CampaignReport(result_of(fleet_of(THREE, text)))
+    return ReportInput(result_of(fleet_of(THREE, text)))
 
 
-def fleet_with_losses(text: str = "") -> CampaignReport:
+def fleet_with_losses(text: str = "") -> ReportInput:
     """A fleet of which one host left, and of another one nothing has come."""
     first, second, third = THREE
     left = replace(second, stopped_because="interrupted", blocks=12)
-    return CampaignReport(result_of(fleet_of((first, left, replace(third, is_absent=True)), text)))
+    return ReportInput(result_of(fleet_of((first, left, replace(third, is_absent=True)), text)))
 
 
-def fleet_of_one_host(text: str = "") -> CampaignReport:
+def fleet_of_one_host(text: str = "") -> ReportInput:
     """Three campaigns side by side on one host."""
     hosts = [ScriptedHost("ada", 0.05, identity=identity_of("ada")) for _ in THREE]
-    return CampaignReport(result_of(fleet_of(hosts, text)))
+    return ReportInput(result_of(fleet_of(hosts, text)))
 
 
 def fleet_of(hosts: Sequence[ScriptedHost], text: str) -> RunRecord:
@@ -376,7 +376,7 @@ FLEETS = (fleet_with_losses, fleet_of_one_host)
 """Fleets that differ from the one among `kinds` in what is missing."""
 
 
-def imported(text: str = "") -> CampaignReport:
+def imported(text: str = "") -> ReportInput:
     """Trials of another tool."""
     document = document_of(f"a{text}", f"b{text}")
     comparison = SampleComparison(
@@ -396,4 +396,4 @@ def imported(text: str = "") -> CampaignReport:
     )
     source = ImportSource("csv", f"a tool {text}", (f"rows{text}.csv",), "one after the other")
     result = ImportedResult(source, "wall_s", (comparison,), f"drift is a threat {text}")
-    return CampaignReport(document_as(ImportedDocument, document, comparisons=(), imported=result))
+    return ReportInput(document_as(ImportedDocument, document, comparisons=(), imported=result))

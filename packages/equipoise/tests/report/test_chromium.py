@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from equipoise.figures.distributions import distributions
 from equipoise.figures.save import save
 from equipoise.model.result import ResultDocument
-from equipoise.report.builders.result import CampaignReport
+from equipoise.report.builders.result import ReportInput
 from packages.equipoise.tests.documents import HOSTILE, document_of, points_of, sized_document
 from packages.equipoise.tests.iterated import shaped_document
 from packages.equipoise.tests.report.chromium import DRAWN, MARKS, Browser, assert_quiet, chromium
@@ -26,7 +26,7 @@ def shown(
 ) -> None:
     """Open the page of these documents."""
     reported = [
-        CampaignReport(
+        ReportInput(
             document, {c.candidate: points_of(c.ratio or 1.0) for c in document.comparisons}
         )
         for document in documents
@@ -179,7 +179,7 @@ def test_the_toggle_and_the_system_change_the_theme(browser: Browser) -> None:
 
 
 def test_a_script_that_is_not_ours_does_not_run(browser: Browser) -> None:
-    reported = CampaignReport(document_of())
+    reported = ReportInput(document_of())
     planted = "<script>document.title = 'ran'</script><img src='x.png' onerror='alert(1)'></main>"
     browser.show(page([reported]).replace("</main>", planted))
     assert browser.evaluate("document.title") != "ran"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from equipoise.report.builders.result import CampaignReport
+from equipoise.report.builders.result import ReportInput
 from equipoise.shared.theme import BACKGROUND, Theme
 from packages.equipoise.tests.documents import document_of, points_of
 from packages.equipoise.tests.report.chromium import DRAWN, Browser
@@ -44,10 +44,10 @@ def test_the_lines_of_a_chart_can_be_seen_in_both_themes(browser: Browser, theme
         browser.prefer("light")
 
 
-def of_ratio(ratio: float) -> CampaignReport:
+def of_ratio(ratio: float) -> ReportInput:
     """A comparison whose candidate takes so many times as long."""
     document = document_of(medians=(0.01, 0.01 * ratio))
-    return CampaignReport(document, {"sort --parallel=2 words": points_of(ratio)})
+    return ReportInput(document, {"sort --parallel=2 words": points_of(ratio)})
 
 
 @pytest.mark.parametrize("width", [1280, 390])
@@ -57,7 +57,7 @@ def of_ratio(ratio: float) -> CampaignReport:
     ids=["percent", "history", "0.004", "0.3", "2.1", "4.5", "40"],
 )
 def test_every_axis_of_ratios_says_where_both_are_equal(
-    browser: Browser, reported: CampaignReport, width: int
+    browser: Browser, reported: ReportInput, width: int
 ) -> None:
     browser.show(page([reported]), width)
     charts = RATIO_CHARTS.format("ratios|sequence|shift|curve")

@@ -6,7 +6,7 @@ from markdown_it import MarkdownIt
 from msgspec.structs import replace
 
 from equipoise.model.result import Findings, FindingTable, ResultDocument
-from equipoise.report.builders.result import CampaignReport
+from equipoise.report.builders.result import ReportInput
 from packages.equipoise.tests.documents import HOSTILE, document_of
 from packages.equipoise.tests.report.forms import page, screen, to_latex, to_markdown
 from packages.equipoise.tests.report.test_html import Outline
@@ -22,7 +22,7 @@ def with_findings(text: str = "") -> ResultDocument:
 
 
 def test_the_page_begins_with_the_answer_and_shows_table_note_and_paragraph() -> None:
-    texts = Outline(page([CampaignReport(with_findings())])).texts
+    texts = Outline(page([ReportInput(with_findings())])).texts
     answer = texts.index("It costs twice as much.", 1)
     assert answer < texts.index("Findings") < texts.index("Conditions")
     at = texts.index("A table")
@@ -31,7 +31,7 @@ def test_the_page_begins_with_the_answer_and_shows_table_note_and_paragraph() ->
 
 
 def test_hostile_findings_make_no_element_of_the_page() -> None:
-    outline = Outline(page([CampaignReport(with_findings(HOSTILE))]))
+    outline = Outline(page([ReportInput(with_findings(HOSTILE))]))
     assert len(outline.tags("script")) == 3
     assert not outline.tags("img")
     assert sum(HOSTILE in text for text in outline.texts) >= 5

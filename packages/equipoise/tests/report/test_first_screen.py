@@ -10,7 +10,7 @@ import pypdf
 import pytest
 from msgspec.structs import replace
 
-from equipoise.report.builders.result import CampaignReport
+from equipoise.report.builders.result import ReportInput
 from packages.equipoise.tests.documents import document_of
 from packages.equipoise.tests.report.chromium import Browser
 from packages.equipoise.tests.report.forms import page
@@ -131,7 +131,7 @@ def test_no_line_is_drawn_over_a_label(
     names = ("a", name, f"{name} c")
     document = document_of(*names, blocks=8, timeouts=frozenset({3}))
     # Few enough marks for a picture of vectors.
-    browser.show(page([CampaignReport(document)]), width, height)
+    browser.show(page([ReportInput(document)]), width, height)
     crossed = browser.evaluate(CROSSED)
     assert len(crossed) >= 2 * len(names) - 1
     assert not any(crossed), crossed

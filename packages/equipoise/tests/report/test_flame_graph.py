@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from equipoise.model.result import ResultDocument
 from equipoise.model.why import ExtraTime
-from equipoise.report.builders.result import CampaignReport
+from equipoise.report.builders.result import ReportInput
 from equipoise.report.renderers.html import MAX_FLAME_GRAPH_BYTES
 from packages.equipoise.tests.documents import HOSTILE, document_of
 from packages.equipoise.tests.report.forms import page
@@ -24,7 +24,7 @@ def explained() -> ResultDocument:
 
 
 def test_it_is_an_image_that_holds_the_picture() -> None:
-    text = page([CampaignReport(explained(), flame_graph=SVG)])
+    text = page([ReportInput(explained(), flame_graph=SVG)])
     (image,) = Outline(text).tags("img")
     address = image["src"] or ""
     kind, _, data = address.partition(",")
@@ -35,11 +35,11 @@ def test_it_is_an_image_that_holds_the_picture() -> None:
 
 
 def test_one_that_is_too_large_is_left_to_a_file() -> None:
-    text = page([CampaignReport(explained(), flame_graph=b" " * (MAX_FLAME_GRAPH_BYTES + 1))])
+    text = page([ReportInput(explained(), flame_graph=b" " * (MAX_FLAME_GRAPH_BYTES + 1))])
     outline = Outline(text)
     assert not outline.tags("img")
     assert "It is too large for a page:" in outline.texts
 
 
 def test_without_one_there_is_no_place_for_it() -> None:
-    assert "Flame graph of both" not in Outline(page([CampaignReport(explained())])).texts
+    assert "Flame graph of both" not in Outline(page([ReportInput(explained())])).texts

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from equipoise.model.result import ResultDocument
-from equipoise.report.builders.result import CampaignReport
+from equipoise.report.builders.result import ReportInput
 from packages.equipoise.tests.documents import comparison_of, document_of, layered_document
 from packages.equipoise.tests.report.accessibility import RULES, assert_accessible, load_axe
 from packages.equipoise.tests.report.chromium import DRAWN, Browser
@@ -38,7 +38,7 @@ def controlled() -> ResultDocument:
 def shown(browser: Browser, *documents: ResultDocument, theme: str = "light") -> None:
     """Open the page of these documents."""
     reported = [
-        CampaignReport(document, flame_graph=None if document.extra_time is None else SVG)
+        ReportInput(document, flame_graph=None if document.extra_time is None else SVG)
         for document in documents
     ]
     browser.prefer(theme)

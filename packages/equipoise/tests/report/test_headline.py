@@ -15,8 +15,8 @@ from equipoise.model.result import (
     StatisticAnswer,
     Verdict,
 )
-from equipoise.report.builders.claims import campaign_answer, claims_of
 from equipoise.report.builders.origin import origin_of
+from equipoise.report.builders.statements import campaign_answer, statements_of
 from equipoise.report.builders.why import cause_sentence
 from equipoise.report.document import Answer
 from packages.equipoise.tests.documents import comparison_of, document_as, document_of
@@ -31,12 +31,12 @@ def test_one_comparison_is_its_own_headline() -> None:
     document = document_of("a", "b")
     answer = of(document)
     assert answer.title == ""
-    assert [claim.text for claim in answer.claims] == [document.comparisons[0].summary]
+    assert [statement.text for statement in answer.statements] == [document.comparisons[0].summary]
 
 
 def certainty_of(comparison: Comparison) -> tuple[str, ...]:
-    (claim,) = claims_of(replace(document_of("a", "b"), comparisons=(comparison,)))
-    return claim.certainty
+    (statement,) = statements_of(replace(document_of("a", "b"), comparisons=(comparison,)))
+    return statement.certainty_lines
 
 
 def test_the_interval_that_decided_on_equivalent_stands_beside_that_of_the_ratio() -> None:
@@ -77,14 +77,14 @@ def test_the_level_of_three_that_share_alpha_is_that_of_all_of_them() -> None:
         )
         for name, ratio in (("b", 1.2), ("c", 1.5), ("d", 1.7))
     )
-    first, *_ = claims_of(replace(document_of("a", "b", "c", "d"), comparisons=three))
+    first, *_ = statements_of(replace(document_of("a", "b", "c", "d"), comparisons=three))
     assert (first.estimate, first.interval) == (
         "×1.20",
         "interval ÷1.01 to ×2.40 (95 % over the comparisons reported)",
     )
     assert (
         "equivalence interval -0.50 % to +0.40 % (90 % over the comparisons reported)"
-        in first.certainty
+        in first.certainty_lines
     )
 
 
@@ -105,7 +105,7 @@ def test_of_many_that_are_undecided_none_is_the_largest() -> None:
     answer = of(replace(document_of("a", "b"), comparisons=comparisons))
     assert answer.title == "No difference found; all intervals are still unlimited"
     assert answer.lines == ("4 comparisons: 4 undecided.",)
-    assert answer.claims == ()
+    assert answer.statements == ()
 
 
 def answer_without_difference(
@@ -144,7 +144,7 @@ def test_where_a_direction_is_certain_or_a_candidate_is_beaten_there_is_a_differ
 
 
 def test_a_refuted_cause_is_never_the_headline() -> None:
-    document = explained().document
+    document = explained().result
     (cause,) = document.why
     refuted = replace(cause, status="refuted", tested=(), summary="locks are slow")
     still_open = replace(cause, status="open", tested=(), summary="page faults cost it")
@@ -156,14 +156,14 @@ def test_a_refuted_cause_is_never_the_headline() -> None:
 
 
 def test_against_another_result_the_rows_that_changed_are_named() -> None:
-    answer = of(against_another().document)
+    answer = of(against_another().result)
     assert answer.title.startswith("1 of 5 rows changed")
     assert answer.lines[0].startswith("Costs more: fork ×3.0")
     assert not any("Costs less" in line for line in answer.lines)
 
 
 def test_a_confirmed_cause_has_what_closes_the_gap() -> None:
-    document = explained().document
+    document = explained().result
     assert cause_sentence(document, document.comparisons[0]) == (
         "Why (confirmed): blocks  go back to the kernel at every free. "
         "Keeping freed memory closes 97 % [94, 99] of the gap."
@@ -171,7 +171,7 @@ def test_a_confirmed_cause_has_what_closes_the_gap() -> None:
 
 
 def test_a_gap_without_a_cause_says_so_and_one_that_was_not_looked_at_nothing() -> None:
-    document = explained().document
+    document = explained().result
     words = cause_sentence(replace(document, why=()), document.comparisons[0])
     assert words.endswith("no rule finds a cause for it.")
     assert cause_sentence(document_of("a", "b"), document.comparisons[0]) == ""
@@ -181,7 +181,7 @@ def test_the_question_is_that_of_the_campaign() -> None:
     def question(document: ResultDocument) -> str:
         return origin_of(document, "equipoise compare").question
 
-    stratified = strata().document
+    stratified = strata().result
     assert question(stratified) == "Which of 3 is the fastest, at each n?"
     pairs = tuple(
         comparison for comparison in stratified.comparisons if comparison.candidate.startswith("b")
@@ -189,7 +189,7 @@ def test_the_question_is_that_of_the_campaign() -> None:
     assert question(replace(stratified, comparisons=pairs)) == (
         "Is b faster or slower than a, at each n?"
     )
-    assert question(varied().document) == "What makes the time of nothing held vary?"
+    assert question(varied().result) == "What makes the time of nothing held vary?"
     of_functions = document_of("f", "g")
     of_functions = document_as(
         FunctionsDocument,

@@ -21,7 +21,7 @@ from equipoise.model.host import Disturbance, Examination
 from equipoise.model.record import CampaignWarning
 from equipoise.model.result import ResultDocument
 from equipoise.report.builders.matching import observation_document
-from equipoise.report.builders.result import CampaignReport
+from equipoise.report.builders.result import ReportInput
 from equipoise.report.document import Command
 from equipoise.report.renderers import html, terminal
 from equipoise.shared.safe_text import MAX_NAME_LETTERS, shortened, visible_lines
@@ -90,9 +90,9 @@ def obeyed(screen: str) -> list[str]:
 
 def test_a_page_has_no_element_and_no_attribute_beyond_those_of_plain_names() -> None:
     reported = document_for_display(document_named(HOSTILE), show_env=True)
-    hostile = page([CampaignReport(reported)])
+    hostile = page([ReportInput(reported)])
     skeleton = Skeleton(hostile)
-    assert skeleton.found == Skeleton(page([CampaignReport(document_named(PLAIN))])).found
+    assert skeleton.found == Skeleton(page([ReportInput(document_named(PLAIN))])).found
     assert {visible_lines(shortened(name)).strip() for name in HOSTILE} <= set(skeleton.texts)
     assert LONG[:MAX_NAME_LETTERS] not in hostile
     data = re.search(r'id="figures">(.*?)</script>', hostile, re.DOTALL)

@@ -23,9 +23,9 @@ from equipoise.model.result import (
     State,
     StatisticAnswer,
 )
-from equipoise.report.builders.claims import strip_of
-from equipoise.report.builders.result import CampaignReport
-from equipoise.report.renderers.html import chart_without_tables, columns_of_rows
+from equipoise.report.builders.result import ReportInput
+from equipoise.report.builders.statements import strip_of
+from equipoise.report.renderers.html import columns_of_rows, separated_chart
 from packages.equipoise.tests.documents import (
     HOSTILE,
     comparison_of,
@@ -72,9 +72,9 @@ class Outline(HTMLParser):
         return [attributes for name, attributes in self.elements if name == tag]
 
 
-def reported(document: ResultDocument) -> CampaignReport:
+def reported(document: ResultDocument) -> ReportInput:
     """A document with a sequence for each candidate."""
-    return CampaignReport(
+    return ReportInput(
         document,
         {
             comparison.candidate: points_of(comparison.ratio or 1.0)
@@ -137,7 +137,7 @@ def test_a_null_in_the_environment_reads_as_unknown() -> None:
     assert texts[texts.index("libraries, libc.so.6") + 1] == "2.36"
 
 
-def test_a_claim_has_the_other_facts_of_its_comparison() -> None:
+def test_a_statement_has_the_other_facts_of_its_comparison() -> None:
     comparison = replace(
         comparison_of("sort words", "sort --parallel=2 words", None),
         minimum_misleads=True,
@@ -364,11 +364,9 @@ def test_rows_come_back_from_their_columns() -> None:
 
 
 def test_a_chart_is_packed_without_its_tables() -> None:
-    chart = chart_without_tables(
-        "here", {"datasets": {"data-1": [{"x": 1}, {"x": 2}]}, "width": 720}
-    )
+    chart = separated_chart("here", {"datasets": {"data-1": [{"x": 1}, {"x": 2}]}, "width": 720})
     assert chart.specification == {"width": "container", "datasets": ["data-1"]}
-    assert chart.rows == 2
+    assert chart.row_count == 2
 
 
 def test_the_strip_shows_the_interval_and_no_difference() -> None:

@@ -13,7 +13,6 @@ from scipy import stats
 
 from equipoise.report.builders.matching import balance_document, match_document, search_document
 from equipoise.report.document import (
-    Claim,
     Command,
     Document,
     Facts,
@@ -21,6 +20,7 @@ from equipoise.report.document import (
     Part,
     ReportWarning,
     Section,
+    Statement,
     Table,
     Warnings,
     parts_in,
@@ -42,10 +42,10 @@ QUESTION = MatchQuestion("people.csv", "t", "y", ("Each by its nearest.",))
 COMMAND = "equipoise match people.csv"
 
 
-def claim_of(document: Document) -> Claim:
-    """The one claim of a document."""
-    (claim,) = answer_of(document).claims
-    return claim
+def statement_of(document: Document) -> Statement:
+    """The one statement of a document."""
+    (statement,) = answer_of(document).statements
+    return statement
 
 
 def tables_of(document: Document) -> list[Table]:
@@ -135,10 +135,10 @@ def test_a_match_has_effect_naive_difference_worst_covariate_and_dropped_units()
     document = match_document(
         result, balance_of(result), naive_difference(outcome, treated, None), QUESTION, COMMAND
     )
-    claim = claim_of(document)
-    assert claim.text.startswith("t raises y by 30")
-    assert claim.estimate.startswith("+30")
-    naively, worst, smallest, dropped, effective = claim.remarks
+    statement = statement_of(document)
+    assert statement.text.startswith("t raises y by 30")
+    assert statement.estimate.startswith("+30")
+    naively, worst, smallest, dropped, effective = statement.remarks
     assert naively.startswith("Without matching, the treated rows are 30")
     assert " differs most, by " in worst
     assert worst.endswith("; before, age did, by 182.2 %.")
@@ -180,18 +180,20 @@ def test_a_match_without_an_outcome_answers_with_its_balance() -> None:
     document = match_document(
         result, balance_of(result), None, structs.replace(QUESTION, outcome=None), COMMAND
     )
-    assert claim_of(document).text.startswith("After matching age differs most, by ")
-    assert claim_of(document).estimate == ""
-    assert {row["kind"] for row in document.numbers} == {"covariate"}
+    assert statement_of(document).text.startswith("After matching age differs most, by ")
+    assert statement_of(document).estimate == ""
+    assert {row["kind"] for row in document.csv_rows} == {"covariate"}
 
 
 def test_balance_alone_describes_all_rows_and_has_no_warning() -> None:
     document = balance_document(balance_of(None), None, QUESTION, COMMAND)
-    claim = claim_of(document)
-    assert claim.text == ("Without matching, age differs most, by 182.2 % of a standard deviation.")
-    assert claim.remarks[0].startswith("The smallest p-value of balance is ")
+    statement = statement_of(document)
+    assert statement.text == (
+        "Without matching, age differs most, by 182.2 % of a standard deviation."
+    )
+    assert statement.remarks[0].startswith("The smallest p-value of balance is ")
     assert codes_of(document) == []
-    assert claim.color_verdict == "undecided"
+    assert statement.color_verdict == "undecided"
 
 
 def test_two_constants_are_apart_without_limit_and_are_warned_of() -> None:
@@ -200,7 +202,7 @@ def test_two_constants_are_apart_without_limit_and_are_warned_of() -> None:
     result = match(None, treated, np.column_stack([columns["x"]]))
     balance = match_balance(columns, treated, result, boot=0)
     document = balance_document(balance, result, QUESTION, COMMAND)
-    assert claim_of(document).text == (
+    assert statement_of(document).text == (
         "After matching side differs most, without limit; before, side did, without limit."
     )
     assert codes_of(document) == ["unbalanced"]
@@ -241,15 +243,15 @@ def test_a_search_has_the_smallest_p_value_before_and_after_and_its_weights() ->
     report = search_document(search, None, balance, None, QUESTION, COMMAND)
     before, after = balance.smallest_before, balance.smallest_after
     assert after is not None
-    text = claim_of(report).text
+    text = statement_of(report).text
     assert text.startswith(f"The smallest p-value of balance was {before.value:.3g} (")
     assert f"and is {after.value:.3g} (" in text
-    weights = {row["name"]: row["weight"] for row in report.numbers if row["kind"] == "weight"}
+    weights = {row["name"]: row["weight"] for row in report.csv_rows if row["kind"] == "weight"}
     assert weights == dict(zip(search.names, search.weights.tolist(), strict=True))
     effect = match(outcome, treated, x, metric=search.to_metric())
     effect_report = search_document(search, effect, balance, None, QUESTION, COMMAND)
-    assert claim_of(effect_report).text.startswith("t raises y by ")
-    assert claim_of(effect_report).remarks[0] == text
+    assert statement_of(effect_report).text.startswith("t raises y by ")
+    assert statement_of(effect_report).remarks[0] == text
     (facts,) = section_of(effect_report, "What it rests on")
     assert isinstance(facts, Facts)
     assert len({name for name, _ in facts.pairs}) == len(facts.pairs)

@@ -123,7 +123,7 @@ def test_a_result_shows_its_chart_without_a_network() -> None:
 
 @pytest.mark.parametrize("kind", kinds(), ids=lambda kind: kind.name)
 def test_a_result_of_every_kind_shows_a_picture(kind: Kind) -> None:
-    assert len(Piece(Result(kind.reported("").document)._repr_html_()).pictures) == 1
+    assert len(Piece(Result(kind.reported("").result)._repr_html_()).pictures) == 1
 
 
 def test_the_pictures_of_two_results_share_no_id_whichever_kernel_drew_them() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from equipoise.model.result import RankedCondition, Ranking
-from equipoise.report.builders.claims import campaign_answer
-from equipoise.report.builders.result import CampaignReport
+from equipoise.report.builders.result import ReportInput
+from equipoise.report.builders.statements import campaign_answer
 from packages.equipoise.tests.documents import document_of
 from packages.equipoise.tests.report.forms import page, screen, to_latex, to_markdown
 
@@ -60,7 +60,7 @@ def test_of_many_candidates_the_first_sentence_of_the_page_is_the_ranking() -> N
     answer = campaign_answer(document)
     assert answer.title == SENTENCE
     assert answer.lines[0].startswith("5 comparisons: ")
-    first = page([CampaignReport(document)]).partition("<h1")[2].partition("</h1>")[0]
+    first = page([ReportInput(document)]).partition("<h1")[2].partition("</h1>")[0]
     assert SENTENCE in first
 
 
@@ -68,4 +68,4 @@ def test_a_ranking_of_a_part_of_the_conditions_is_no_answer() -> None:
     document = replace(document_of("a", "b", "c", "d", blocks=9), ranking=(ranked(),))
     answer = campaign_answer(document)
     assert answer.title == ""
-    assert answer.claims[0].text.startswith("b is slower than a")
+    assert answer.statements[0].text.startswith("b is slower than a")

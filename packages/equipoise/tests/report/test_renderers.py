@@ -12,7 +12,6 @@ from msgspec.structs import replace
 from equipoise.model.record import CampaignWarning
 from equipoise.report.document import (
     Answer,
-    Claim,
     Column,
     Command,
     Document,
@@ -21,6 +20,7 @@ from equipoise.report.document import (
     Paragraph,
     Part,
     Section,
+    Statement,
     Table,
     Warnings,
 )
@@ -30,7 +30,7 @@ from equipoise.report.renderers.markdown import to_markdown
 from packages.equipoise.tests.payloads import PAYLOADS
 from packages.equipoise.tests.report.forms import breakable
 
-CLAIM = Claim(
+STATEMENT = Statement(
     "matched",
     "equivalent",
     "Treatment raises y by 3 [1, 5].",
@@ -46,12 +46,12 @@ COMMAND = "equipoise match people.csv --m 2"
 
 
 def parts_of(
-    claim: Claim, tables: tuple[Table, ...], text: tuple[str, str, str], command: str
+    statement: Statement, tables: tuple[Table, ...], text: tuple[str, str, str], command: str
 ) -> tuple[Part, ...]:
     """The parts of a document with this answer, these tables and these texts."""
     method, summary, hint = text
     return (
-        Answer("", claims=(claim,)),
+        Answer("", statements=(statement,)),
         *tables,
         Warnings((CampaignWarning("dropped", summary, hint),)),
         Section("What it rests on", (Facts(((summary, hint),)),)),
@@ -65,7 +65,7 @@ FOUND = Document(
     "matched",
     "t in people.csv",
     parts_of(
-        CLAIM, (BALANCE, WEIGHTS), ("By the nearest.", "One is left out.", "widen it"), COMMAND
+        STATEMENT, (BALANCE, WEIGHTS), ("By the nearest.", "One is left out.", "widen it"), COMMAND
     ),
     (
         {"kind": "effect", "name": "y", "estimate": 3.0},
@@ -78,9 +78,9 @@ def hostile(payload: str) -> Document:
     """Everything that somebody else may name."""
     columns = (Column(payload, "name"), Column(payload, "number"))
     table = Table(columns, ((payload, payload),), payload, notes=(payload,))
-    claim = replace(CLAIM, text=payload, remarks=(payload,))
-    parts = parts_of(claim, (table, table), (payload, payload, payload), payload)
-    return replace(FOUND, parts=parts, numbers=({"kind": "effect", "name": payload},))
+    statement = replace(STATEMENT, text=payload, remarks=(payload,))
+    parts = parts_of(statement, (table, table), (payload, payload, payload), payload)
+    return replace(FOUND, parts=parts, csv_rows=({"kind": "effect", "name": payload},))
 
 
 def to_csv(document: Document) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from equipoise.model.result import ResultDocument
-from equipoise.report.builders.result import CampaignReport
+from equipoise.report.builders.result import ReportInput
 from packages.equipoise.tests.documents import HOSTILE, document_of
 from packages.equipoise.tests.report.chromium import ANSWER_WITHIN_S, Browser
 from packages.equipoise.tests.report.forms import page
@@ -25,7 +25,7 @@ CHART = "run-1-distributions-1"
 
 def shown(browser: Browser, folder: Path, document: ResultDocument, svg: bytes | None) -> None:
     """Open the page of a document; what is taken along lands in the folder ``taken``."""
-    browser.show(page([CampaignReport(document, flame_graph=svg)]))
+    browser.show(page([ReportInput(document, flame_graph=svg)]))
     (folder / "taken").mkdir()
     browser.call(
         "Browser.setDownloadBehavior", behavior="allow", downloadPath=str(folder / "taken")

@@ -167,7 +167,7 @@ def test_a_brief_screen_has_the_answer_first_and_ends_with_how_to_see_the_rest()
     minor = CampaignWarning("inflated", "the effect of b is probably overstated", "")
     major = CampaignWarning("no_constant_ratio", "no constant ratio of b to a fits", "")
     document = replace(document_of("a", "b"), warnings=(minor, major, minor))
-    answer, table, *below = screen(document, form="screen").split("\n\n")
+    answer, table, *below = screen(document, form="brief").split("\n\n")
     assert answer.startswith("slower: b is slower than a")
     assert table.startswith("condition")
     lines = [line for part in below for line in part.splitlines() if line]

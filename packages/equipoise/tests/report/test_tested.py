@@ -9,11 +9,11 @@ from rich.console import Console
 
 from equipoise.model import why
 from equipoise.model.result import ResultDocument
-from equipoise.report.builders.result import CampaignReport
+from equipoise.report.builders.result import ReportInput
 from equipoise.report.builders.why import (
-    NO_CHANGE_CLOSES,
-    NO_CHANGE_DECIDED,
-    NO_CHANGE_REACHES,
+    NOTHING_CLOSES_GAP,
+    NOTHING_DECIDED,
+    NOTHING_REACHES_CAUSE,
     interventions_section,
 )
 from equipoise.report.document import parts_in
@@ -72,7 +72,7 @@ def test_each_intervention_stands_once_with_both_shares_and_its_outcome() -> Non
     assert lines[2].split()[-2:] == ["20", "confirmed"]
     assert lines[3].split() == ["jemalloc", *["unknown"] * 3, "0", "open"]
     assert "jemalloc: not tried: libjemalloc2 is not installed" in lines[5]
-    assert NO_CHANGE_CLOSES not in "\n".join(lines)
+    assert NOTHING_CLOSES_GAP not in "\n".join(lines)
 
 
 def test_fractions_beyond_0_and_100_percent_are_explained_in_words() -> None:
@@ -102,24 +102,24 @@ def test_several_changes_that_close_the_same_gap_are_said_to_overlap() -> None:
 
 
 def test_where_nothing_is_confirmed_the_gap_is_called_open() -> None:
-    assert NO_CHANGE_CLOSES in printed(changed(UNKNOWN))
+    assert NOTHING_CLOSES_GAP in printed(changed(UNKNOWN))
 
 
 def test_an_intervention_undecided_after_a_few_blocks_may_yet_be_decided() -> None:
     begun = msgspec.structs.replace(CLOSED, outcome="open", share_ci=(None, None), blocks=3)
     text = printed(changed(begun, UNKNOWN))
-    assert NO_CHANGE_DECIDED.split(":")[0] in text
-    assert NO_CHANGE_CLOSES not in text
+    assert NOTHING_DECIDED.split(":")[0] in text
+    assert NOTHING_CLOSES_GAP not in text
 
 
 def test_a_narrow_fraction_that_is_neither_confirmed_nor_refuted_leaves_the_gap_open() -> None:
     half = msgspec.structs.replace(CLOSED, outcome="open", share=0.4, share_ci=(0.3, 0.5))
-    assert NO_CHANGE_CLOSES in printed(changed(half))
+    assert NOTHING_CLOSES_GAP in printed(changed(half))
 
 
 def test_the_page_has_the_same_and_untrusted_text_stays_text() -> None:
     hostile = msgspec.structs.replace(CLOSED, summary=HOSTILE, advice=HOSTILE)
-    made = page([CampaignReport(changed(hostile, UNKNOWN))])
+    made = page([ReportInput(changed(hostile, UNKNOWN))])
     assert "97 % [94, 99]" in made
     assert "not tried: libjemalloc2 is not installed" in made
     assert HOSTILE not in made
@@ -138,7 +138,7 @@ MISSED = msgspec.structs.replace(
 def test_an_intervention_that_reached_nothing_names_the_unchanged_evidence() -> None:
     text = printed(changed(MISSED))
     assert "not reachable" in text
-    assert NO_CHANGE_REACHES in text
+    assert NOTHING_REACHES_CAUSE in text
     assert (
         "giving stdio buffers of 256 KiB cannot reach it: read(2) was called as often as before: "
         "20,013 times" in text

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from equipoise.report.builders.result import CampaignReport, campaign_document
+from equipoise.report.builders.result import ReportInput, campaign_document
 from equipoise.report.document import Answer, Command, Document, Paragraph, Section
 from equipoise.report.renderers import html, markdown, notebook, terminal
 from equipoise.shared.numbers import unbroken
@@ -48,7 +48,7 @@ def test_only_a_number_holds_what_follows() -> None:
 
 @pytest.mark.live("chromium")
 def test_a_page_as_narrow_as_a_phone_breaks_no_number_from_its_unit(browser: Browser) -> None:
-    browser.show(html.page([campaign_document(CampaignReport(document_of()))]), 390, 844)
+    browser.show(html.page([campaign_document(ReportInput(document_of()))]), 390, 844)
     text = browser.evaluate(
         "[...document.querySelectorAll('p, h1')].map(e => e.textContent).join('\\n')"
     )

@@ -11,7 +11,7 @@ from rich.console import Console
 from equipoise.analysis.sequences import sequences_of_document
 from equipoise.model.result import ResultDocument
 from equipoise.model.why import Explanation, ExtraTime, Status, TimePart
-from equipoise.report.builders.result import CampaignReport
+from equipoise.report.builders.result import ReportInput
 from equipoise.report.builders.why import why_parts
 from equipoise.report.document import parts_in
 from equipoise.report.renderers.terminal import print_to
@@ -103,7 +103,7 @@ def test_a_remedy_that_no_test_has_confirmed_says_so() -> None:
 
 def test_the_page_begins_with_the_remedy() -> None:
     document = with_remedy("open")
-    text = page([CampaignReport(document, sequences_of_document(document))])
+    text = page([ReportInput(document, sequences_of_document(document))])
     assert text.index("What to do: Keep large blocks") < text.index("Where the extra 500 ms")
 
 
@@ -147,7 +147,7 @@ def test_it_fits_the_terminal(width: int) -> None:
 
 def test_the_page_has_it_as_text() -> None:
     document = explained(HOSTILE)
-    text = page([CampaignReport(document, sequences_of_document(document))])
+    text = page([ReportInput(document, sequences_of_document(document))])
     assert "98 % of the extra time is system time" in text
     assert "returned to the kernel at every free" in text
     assert HOSTILE not in text

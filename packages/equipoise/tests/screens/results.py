@@ -26,7 +26,7 @@ from equipoise.model.result import ResultDocument
 from equipoise.model.revisions import BENCHMARK, Revision
 from equipoise.model.why import Explanation, ExtraTime, TimePart
 from equipoise_matching.matching.datasets import lalonde
-from equipoise_studies.primitives.rows import BANDWIDTH, LATENCY, ProbeRow
+from equipoise_studies.primitives.rows import BANDWIDTH, LATENCY_METRIC, ProbeRow
 from packages.equipoise.tests import bisections, histories
 from packages.equipoise.tests.documents import CLOSED
 from packages.equipoise.tests.plans import trial_of
@@ -212,7 +212,9 @@ def explained() -> tuple[RunRecord, ResultDocument]:
 def primitives() -> ResultDocument:
     """Return the costs of the primitives of an operating system, of which two vary a lot."""
     rows = [
-        ProbeRow(name, name, group, name, BANDWIDTH if group == "memory_bandwidth" else LATENCY)
+        ProbeRow(
+            name, name, group, name, BANDWIDTH if group == "memory_bandwidth" else LATENCY_METRIC
+        )
         for group, names in PRIMITIVES.items()
         for name in names
     ]

@@ -21,7 +21,7 @@ from equipoise.cli.main import run
 from equipoise.kinds.explain.command import explanation_document
 from equipoise.kinds.gate.report import gate_document
 from equipoise.model.result import ResultDocument
-from equipoise.report.builders.result import CampaignReport, campaign_document
+from equipoise.report.builders.result import ReportInput, campaign_document
 from equipoise.report.builders.runs import runs_document
 from equipoise.report.document import Document
 from equipoise.report.renderers import terminal
@@ -50,7 +50,7 @@ class Screen(Struct, frozen=True):
 
 def print_result(document: ResultDocument) -> None:
     """Print the result of a campaign."""
-    report = CampaignReport(document, ledger=Path(".equipoise/ledger.db"))
+    report = ReportInput(document, ledger=Path(".equipoise/ledger.db"))
     show(campaign_document(report))
 
 

@@ -184,7 +184,7 @@ def ranking_figures(rankings: Sequence[Ranking]) -> Iterator[Figure]:
 def _chart(ranking: Ranking, ranks: Sequence[RankedLevel]) -> alt.LayerChart:
     import altair as alt
 
-    from equipoise.figures.building import lines, log_y
+    from equipoise.figures.building import lines_and_points, log_y_axis
     from equipoise.shared.chart_parts import frame
 
     rows = [{"task": rank.task, "condition": rank.level, "value": rank.over_best} for rank in ranks]
@@ -192,10 +192,10 @@ def _chart(ranking: Ranking, ranks: Sequence[RankedLevel]) -> alt.LayerChart:
     tasks = list(dict.fromkeys(rank.task for rank in ranks))
     title = f"{ranking.noun[:1].upper()}{ranking.noun[1:]} by task"
     return frame(
-        lines(
+        lines_and_points(
             rows,
             alt.X("task:N", title=ranking.task_factor, sort=tasks, axis=alt.Axis(labelAngle=0)),
-            log_y("times the best (logarithmic scale)", 1.0, 2.0 * largest),
+            log_y_axis("times the best (logarithmic scale)", 1.0, 2.0 * largest),
             list(dict.fromkeys(rank.level for rank in ranks)),
             tooltip=["task:N", "condition:N", "value:Q"],
             point_size=60,

@@ -10,7 +10,7 @@ from equipoise.studies.catalogue import find_study
 from equipoise.studies.reader.study import read_study
 from equipoise_studies.builtin.anandtech2005.analysis import TABLES, findings
 from equipoise_studies.primitives.probes import probe_program, probe_rows
-from equipoise_studies.primitives.rows import LATENCY
+from equipoise_studies.primitives.rows import LATENCY_METRIC
 from equipoise_studies.study_data import StudyData
 from packages.studies.tests.builtin.synthetic import study_document
 
@@ -39,7 +39,7 @@ def document_with(microseconds: dict[str, float] | None = None, blocks: int = 20
     return study_document(
         "anandtech2005",
         {"row": tuple(known)},
-        lambda levels: {LATENCY: 1e-6 * known[levels["row"]]},
+        lambda levels: {LATENCY_METRIC: 1e-6 * known[levels["row"]]},
         blocks=blocks,
     )
 
@@ -107,7 +107,7 @@ def test_forbidden_measurement_has_its_reason_below_the_table() -> None:
     document = replace(
         document,
         conditions=tuple(
-            replace(condition, metrics={}, unknown={LATENCY: REASON})
+            replace(condition, metrics={}, unknown={LATENCY_METRIC: REASON})
             if condition.name in forbidden
             else condition
             for condition in document.conditions

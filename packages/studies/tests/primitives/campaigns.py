@@ -15,19 +15,19 @@ from equipoise.measure.trials import TrialReport
 from equipoise.model.plan import Judgement, Measure, Plan, Stopping
 from equipoise.model.record import Better, Draw, RunRecord, Sample, Segment, Trial
 from equipoise_studies.primitives.probes import conditions_of_rows
-from equipoise_studies.primitives.rows import BANDWIDTH, LATENCY, OS_STUDY, QUICK, ProbeRow
+from equipoise_studies.primitives.rows import BANDWIDTH, LATENCY_METRIC, OS_STUDY, QUICK, ProbeRow
 from packages.equipoise.tests.plans import trial_of
 from packages.equipoise.tests.scripted import ScriptedClock
 
 ROWS = (
-    ProbeRow("null_call", "null_call", "system_calls", "getppid", LATENCY),
-    ProbeRow("fork", "fork", "process", "fork", LATENCY),
+    ProbeRow("null_call", "null_call", "system_calls", "getppid", LATENCY_METRIC),
+    ProbeRow("fork", "fork", "process", "fork", LATENCY_METRIC),
     ProbeRow(
         "pipe_same_cpu",
         "pipe",
         "ipc",
         "a byte there and back",
-        LATENCY,
+        LATENCY_METRIC,
         ("--placement", "same_cpu"),
         "same_cpu",
     ),
@@ -36,7 +36,7 @@ ROWS = (
         "pipe",
         "ipc",
         "a byte there and back",
-        LATENCY,
+        LATENCY_METRIC,
         ("--placement", "across_cpus"),
         "across_cpus",
     ),

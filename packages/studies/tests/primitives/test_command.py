@@ -10,7 +10,7 @@ import jsonschema
 
 from equipoise.ledger import open_for_reading
 from equipoise.report.json_document import schema
-from equipoise_studies.primitives.rows import LATENCY
+from equipoise_studies.primitives.rows import LATENCY_METRIC
 from packages.equipoise.tests.cli.conftest import Equipoise
 
 DOCS = Path(__file__).resolve().parents[4] / "docs" / "reference" / "primitives.md"
@@ -34,12 +34,12 @@ def test_rows_are_measured_in_several_processes_and_compared_with_repeats(
     ]
     for condition in document["conditions"]:
         assert condition["trials"] == 6
-        low, high = condition["metrics"][LATENCY]["median_ci"]
-        assert 0 < low <= condition["metrics"][LATENCY]["median"] <= high
+        low, high = condition["metrics"][LATENCY_METRIC]["median_ci"]
+        assert 0 < low <= condition["metrics"][LATENCY_METRIC]["median"] <= high
     rows = [row for row in document["trials"] if row["analysed"]]
     assert len(rows) == 12
     # Every batch is kept.
-    assert all(len(row["iterations"][LATENCY]) == 7 for row in rows)
+    assert all(len(row["iterations"][LATENCY_METRIC]) == 7 for row in rows)
 
     shown = equipoise("show", "last", "--against", "there.json", "--json", "-")
     assert shown.status == 0, shown.err
@@ -98,5 +98,5 @@ def test_the_example_of_a_probe_in_a_study_runs(equipoise: Equipoise, tmp_path: 
     )
     assert ran.status == 0, ran.err
     document = json.loads(ran.out)
-    assert [comparison["metric"] for comparison in document["comparisons"]] == [LATENCY]
-    assert all(LATENCY in condition["metrics"] for condition in document["conditions"])
+    assert [comparison["metric"] for comparison in document["comparisons"]] == [LATENCY_METRIC]
+    assert all(LATENCY_METRIC in condition["metrics"] for condition in document["conditions"])

@@ -8,7 +8,7 @@ import pytest
 
 from equipoise.model.errors import UnusableInput
 from equipoise_studies.primitives.probes import chosen_rows, conditions_of_rows
-from equipoise_studies.primitives.rows import FULL, LATENCY, QUICK
+from equipoise_studies.primitives.rows import FULL, LATENCY_METRIC, QUICK
 from packages.studies.tests.primitives.campaigns import ROWS
 
 
@@ -38,7 +38,7 @@ def test_a_condition_runs_its_probe_with_its_options_and_batches() -> None:
     assert condition.name == "pipe_across_cpus"
     assert condition.command[:4] == ("/bin/equipoise-probe", "pipe", "--placement", "across_cpus")
     assert condition.command[4:] == QUICK.options
-    assert condition.reports == (LATENCY,)
+    assert condition.reports == (LATENCY_METRIC,)
 
 
 def test_the_quick_form_is_smaller_and_each_has_an_exact_interval() -> None:

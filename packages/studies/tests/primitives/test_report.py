@@ -9,7 +9,7 @@ from equipoise.analysis.reference import compare_with_reference
 from equipoise.analysis.result import analyse_campaign
 from equipoise.kinds.imported.terms import ImportedDocument, ImportedResult, ImportSource
 from equipoise.model.result import ResultDocument
-from equipoise.report.builders.result import CampaignReport
+from equipoise.report.builders.result import ReportInput
 from equipoise.report.units import metric_formatter
 from equipoise_studies.primitives.report import is_of_primitives
 from packages.equipoise.tests.documents import document_as
@@ -88,7 +88,7 @@ def test_imported_trials_with_a_metric_of_primitives_are_not_primitives() -> Non
 def test_page_groups_rows_by_metric() -> None:
     result_here = result()
     comparison = compare_with_reference(result(seed=4), result_here, min_effect=5.0, alpha=0.05)
-    text = page([CampaignReport(replace(result_here, against=comparison))])
+    text = page([ReportInput(replace(result_here, against=comparison))])
     assert "Against run run-4" in text and "do not rank machines by it" in text
     assert "0 of 4 rows changed by more than 5 %" in text
     assert REASON in text
@@ -97,7 +97,7 @@ def test_page_groups_rows_by_metric() -> None:
 
 
 def test_the_page_begins_with_a_number_of_each_class() -> None:
-    text = page([CampaignReport(result())])
+    text = page([ReportInput(result())])
     assert "Operating system primitives: " in text
     assert "1 of 5 rows has no number here" in text
     tiles = text[text.index('<dl class="tiles">') : text.index("At a glance")]

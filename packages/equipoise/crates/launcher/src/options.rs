@@ -79,7 +79,7 @@ impl Options {
                 "counters" => options.counters = parse_counters(&arguments.text()?)?,
                 "scratch" => options.scratch = Some(arguments.value()?.into()),
                 "identity" => options.identity = Some(parse_identity(arguments.text()?)?),
-                _ => return Err(arguments.unknown()),
+                _ => return Err(arguments.unknown_option()),
             }
         }
         Ok(options)

@@ -20,7 +20,7 @@ class BalanceRequest(TableRequest, frozen=True, kw_only=True):
     boot: int
     """Number of bootstrap samples of the Kolmogorov-Smirnov tests."""
     ks: bool
-    """Whether to make Kolmogorov-Smirnov tests."""
+    """Whether to make Kolmogorov-Smirnov (KS) tests."""
 
 
 @click.command(
@@ -63,7 +63,7 @@ def command(request: BalanceRequest) -> int:
             pairing,
             boot=request.boot,
             ks=request.ks,
-            # Matching has the same default, so the same table always gives the same numbers.
+            # The default seed of matching is 0, too: the same table always gives the same numbers.
             seed=pairing.seed or 0,
             progress=progress,
         )

@@ -1,4 +1,4 @@
-"""The command line of the running command, for plans and reports."""
+"""The command line of the running command, which plans and reports record."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OUTPUT_OPTIONS = frozenset(
     "show_env style time_unit_name export_json export_csv export_markdown export_asciidoc "
     "export_orgmode".split()
 )
-"""Options that change no measured number, so a recorded command line leaves them out."""
+"""Options that change no measured number. A recorded command line leaves them out."""
 
 
 class CommandRecorder(click.Command):
@@ -34,22 +34,22 @@ def typed_arguments() -> tuple[str, ...]:
     return arguments
 
 
-def command_line(**fixed_values: object) -> str:
+def command_line(**replacements: object) -> str:
     """Return `typed_command` as a line for a shell."""
-    return shell_line(typed_command(**fixed_values))
+    return shell_line(typed_command(**replacements))
 
 
-def typed_command(**fixed_values: object) -> tuple[str, ...]:
+def typed_command(**replacements: object) -> tuple[str, ...]:
     """Return the arguments of the running command, without options for output files.
 
-    ``fixed_values`` has values that replace typed values, by parameter: for example, the seed that
-    was drawn. The value ``None`` leaves the parameter out.
+    ``replacements`` are values in place of the typed values, by parameter: for example, the seed
+    that was drawn. The value ``None`` leaves the parameter out.
     """
     context = click.get_current_context()
     parser = context.command.make_parser(context)
     values, _, ordered_parameters = parser.parse_args(list(typed_arguments()))
     names = (str(parameter.name) for parameter in ordered_parameters)
-    # `ordered_parameters` has every parameter, whether it was typed or not.
+    # `ordered_parameters` also has the parameters that the user did not type.
     typed_values = {
         name: values[name]
         for name in names
@@ -60,7 +60,7 @@ def typed_command(**fixed_values: object) -> tuple[str, ...]:
     arguments: list[str] = []
     # A command to measure (CMD after --) may have options, which click must not process.
     ends_with_command = False
-    for name, value in (typed_values | fixed_values).items():
+    for name, value in (typed_values | replacements).items():
         parameter = parameters[name]
         if name in OUTPUT_OPTIONS or value is None:
             continue

@@ -22,7 +22,7 @@ class CompareRequest(Struct, frozen=True, kw_only=True):
 
     options: CompareOptions
     hyperfine: HyperfineOptions
-    """Options under hyperfine's names; `normalized` translates them."""
+    """Options that only hyperfine has; `normalized` translates them."""
     parameter_list: tuple[tuple[str, str], ...]
     """Name and values of each ``--parameter-list``."""
     parameter_scan: tuple[tuple[str, str, str], ...]

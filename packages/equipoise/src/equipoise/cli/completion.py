@@ -1,7 +1,7 @@
-"""``equipoise completion``: the completion script of a shell, and the values to complete.
+"""``equipoise completion``: the completion script of a shell, and the values that it completes.
 
-A shell calls these functions while the user types. If a ledger or a repository cannot be read, a
-function returns no completions and shows no error.
+A shell calls these functions while the user types; ``incomplete`` is the typed part of a value. If
+a ledger or a repository cannot be read, a function returns no completions and shows no error.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from equipoise.model.errors import EquipoiseError
 from equipoise.shared.safe_text import visible
 
 MAX_RUNS = 50
-"""Maximum number of runs that a shell lists, the latest first."""
 
 
 def complete_runs(
@@ -44,7 +43,7 @@ def complete_runs(
 def complete_runs_and_files(
     context: click.Context, parameter: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """Return the runs that start with ``incomplete``; if there are none, ask for files."""
+    """Return the runs that start with ``incomplete``; without such a run, ask for files."""
     return complete_runs(context, parameter, incomplete) or complete_files(
         context, parameter, incomplete
     )

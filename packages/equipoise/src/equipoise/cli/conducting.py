@@ -33,27 +33,26 @@ def measuring(
     output: OutputOptions,
     *,
     author_block_s: float | None = None,
-    after_interrupt: str = "equipoise resume {run}",
+    interrupt_hint: str = "equipoise resume {run}",
 ) -> Iterator[tuple[Ledger, ProgressListener]]:
     """Hold the measurement lock of this host; yield the ledger, open for writing, and a listener.
 
     ``author_block_s`` is the time of one block on the machine of the study's author, if known. If
-    the user interrupts the campaign, print the hint ``after_interrupt`` and raise
-    `KeyboardInterrupt`. In the hint, the run id replaces ``{run}``.
+    the user interrupts the campaign, print ``interrupt_hint``, in which the run id replaces
+    ``{run}``, and raise `KeyboardInterrupt`.
     """
     listener = progress_for(quiet=output.quiet, color=output.color, author_block_s=author_block_s)
     with (
         measurement_lock(say_who_measures, allow_concurrent=output.allow_concurrent),
         open_for_writing(output.ledger, durable=output.durable, host=output.host) as ledger,
     ):
-        # Processes that a killed campaign left would disturb this campaign.
         clear_killed_campaigns(output)
         try:
             yield ledger, listener
         except Interrupted as interruption:
             say(
                 "interrupted; every finished trial is stored",
-                after_interrupt.format(run=interruption.run_id),
+                interrupt_hint.format(run=interruption.run_id),
             )
             raise KeyboardInterrupt from None
 
@@ -63,7 +62,7 @@ def measure_on_hosts(
 ) -> int:
     """Measure a plan on every host of a cluster; return the exit status.
 
-    Raise `UnusableInput` if the kind `fleet`, which measures on hosts, is not installed.
+    Raise `UnusableInput` if the kind of campaign `fleet` is not installed.
     """
     measure = load_part(
         "measure_on_hosts", purpose="on the hosts of a cluster", alternative="remove --cluster"
@@ -74,7 +73,7 @@ def measure_on_hosts(
 
 
 def say_who_measures(owner: LockOwner) -> None:
-    """Print on stderr for which campaign this campaign waits."""
+    """Print the campaign that this campaign waits for."""
     say(
         f"another campaign runs on this host ({owner.describe()}): waiting for its end",
         "stop waiting with Ctrl-C, or add --allow-concurrent to measure now",
@@ -82,7 +81,7 @@ def say_who_measures(owner: LockOwner) -> None:
 
 
 def clear_killed_campaigns(output: OutputOptions) -> None:
-    """Remove files and processes of killed campaigns; print what was removed and kept."""
+    """Remove files and processes of killed campaigns; print which were removed and which kept."""
     clearance = clear_leftovers()
     if output.quiet:
         return
@@ -104,7 +103,7 @@ def analyse(run_id: str, ledger: Ledger, output: OutputOptions) -> CampaignResul
 def explain_gap(record: RunRecord, ledger: Ledger, output: OutputOptions) -> None:
     """Explain the largest gap of a campaign.
 
-    Raise `UnusableInput` if the kind `explain`, which tests causes, is not installed.
+    Raise `UnusableInput` if the kind of campaign `explain` is not installed.
     """
     explain = load_part("explain_gap", purpose="that test causes", alternative="remove --why")
     explain(record, ledger, output)
@@ -113,12 +112,12 @@ def explain_gap(record: RunRecord, ledger: Ledger, output: OutputOptions) -> Non
 def show_result(result: CampaignResult, output: OutputOptions) -> int:
     """Write and print the result of a campaign; return the exit status."""
     write_and_print(result, output)
-    write_figures(result, output)
+    write_study_figures(result, output)
     return exit_status(result)
 
 
-def write_figures(result: CampaignResult, output: OutputOptions) -> None:
-    """Write the figures of a built-in study, and figures of the iterations that it reported.
+def write_study_figures(result: CampaignResult, output: OutputOptions) -> None:
+    """Write the figures of a built-in study, and figures of its iterations.
 
     Raise `UnusableInput` if the folder cannot be created or written to.
     """
@@ -143,19 +142,19 @@ def write_figures(result: CampaignResult, output: OutputOptions) -> None:
 
     folder = output.figures or output.ledger.parent / FIGURES_FOLDER / document.run.id
     files = save_figures([*study_analysis.figures(document), *iteration_figures(document)], folder)
-    if files and output.has_screen:
+    if files and output.prints_result:
         print_parts([Paragraph(f"figure: {file}") for file in files], color=output.color)
 
 
 def exit_status(result: CampaignResult) -> int:
     """Return the exit status: 3 if a trial timed out and a verdict is missing, else 0."""
     is_undecided = any(row.verdict == "undecided" for row in result.document.comparisons)
-    timed_out_trials = [trial for trial in result.record.trials if trial.timed_out]
-    if not (is_undecided and timed_out_trials):
+    timed_out = next((trial for trial in result.record.trials if trial.timed_out), None)
+    if timed_out is None or not is_undecided:
         return EXIT_DONE
-    name = result.record.plan.conditions[timed_out_trials[0].condition].name
+    name = result.record.plan.conditions[timed_out.condition].name
     say(
-        f"no verdict: {name} {timed_out_trials[0].failure}",
+        f"no verdict: {name} {timed_out.failure}",
         "give the command more time with --timeout, or run more blocks with --blocks and --budget",
     )
     return EXIT_CONDITION_FAILED

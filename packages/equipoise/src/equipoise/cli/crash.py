@@ -18,12 +18,12 @@ CRASHES_FOLDER = Path("equipoise", "crashes")
 SECRET_MARK = "[left out]"
 """Text that replaces a secret value."""
 MAX_SUMMARY_LETTERS = 200
-"""Maximum length of the error in one line."""
+"""Maximum length of an error in one line."""
 _ENV_OPTION = "--env"
 _SECRET_OPTIONS = (_ENV_OPTION, "--prepare", "--setup", "--conclude", "--cleanup", "--build")
 """Options whose values may contain secrets: environment variables and shell lines."""
 _MIN_SECRET_LETTERS = 4
-"""Minimum length of a value that is removed from the traceback; a shorter value is too common."""
+"""Minimum length of a secret in a traceback; a shorter text is too common to be removed."""
 
 
 def write_crash_file(error: BaseException, arguments: Sequence[str]) -> Path | None:
@@ -87,7 +87,7 @@ def without_secrets(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return the arguments without secret values, and the secret values."""
     public_arguments: list[str] = []
     secret_values: list[str] = []
-    # Secret option whose value is the next argument; empty if there is none.
+    # Option whose secret value is the next argument; empty if the next argument is not secret.
     secret_option = ""
     for argument in arguments:
         name, equals, value = argument.partition("=")

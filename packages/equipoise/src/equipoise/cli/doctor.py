@@ -1,7 +1,7 @@
-"""``equipoise doctor``: find what disturbs measurements on this host, and certify the host.
+"""``equipoise doctor``: find disturbances of measurements on this host, and certify the host.
 
-A certificate says how often campaigns on this host report a false difference, and which effects
-they can detect.
+An examination lists the disturbances. A certificate says how often campaigns on this host report a
+false difference, and which effects they can detect.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from equipoise.measure.leftovers import abandoned_probes, clear_leftovers
 from equipoise.model.errors import EXIT_INTERRUPTED
 from equipoise.model.host import SEVERITIES, Certificate, Disturbance, Examination
 from equipoise.report.document import (
-    BRIEF,
-    EVERYWHERE,
-    VERBOSE,
+    BRIEF_TERMINAL,
+    NOT_BRIEF,
+    VERBOSE_TERMINAL,
     Bullets,
     Document,
     Facts,
     Paragraph,
     Part,
     Warnings,
-    whole_and_brief,
+    full_and_brief,
 )
 from equipoise.report.renderers.terminal import print_document
 from equipoise.report.units import duration
@@ -83,9 +83,9 @@ def _run_examination(output: OutputOptions) -> int:
         say(leftover.describe(), leftover.hint)
     examination = disturbances.examine(disturbances.observe_host())
     write_json(output.json_file, lambda: examination_json(examination, snapshot()))
-    if output.has_screen:
+    if output.prints_result:
         document = examination_document(examination)
-        print_document(document, color=output.color, form=output.screen_form)
+        print_document(document, color=output.color, form=output.terminal_form)
     return 0
 
 
@@ -95,15 +95,15 @@ def _run_certification(output: OutputOptions) -> int:
         open_for_writing(output.ledger, durable=False, host=output.host) as ledger,
     ):
         has_progress = not output.quiet and sys.stderr.isatty()
-        on_campaign = _print_campaign_number if has_progress else lambda ended, total: None
+        on_campaign_end = _print_campaign_number if has_progress else lambda ended, total: None
         try:
-            certificate = certify(CertifyOptions(), ledger, on_campaign, now=time.time)
+            certificate = certify(CertifyOptions(), ledger, on_campaign_end, now=time.time)
         except conduct.Interrupted:
             say("interrupted; no certificate was stored")
             return EXIT_INTERRUPTED
         ledger.record_certificate(certificate)
     write_json(output.json_file, lambda: certificate_json(certificate))
-    if output.has_screen:
+    if output.prints_result:
         print_document(certificate_document(certificate), color=output.color)
     return 0
 
@@ -130,27 +130,26 @@ def examination_document(examination: Examination) -> Document:
         )
         if not disturbances:
             continue
-        warnings = Warnings(disturbances, badge=severity, max_alike=len(disturbances))
+        warnings = Warnings(disturbances, badge=severity, max_per_code=len(disturbances))
         if severity == "lacks":
             parts += [
-                replace(warnings, forms=EVERYWHERE - BRIEF),
-                Paragraph(f"lacks: {_missing_features_phrase(disturbances)}", forms=BRIEF),
+                replace(warnings, forms=NOT_BRIEF),
+                Paragraph(f"lacks: {_missing_features_phrase(disturbances)}", forms=BRIEF_TERMINAL),
             ]
         else:
             brief_warnings = replace(warnings, warnings=disturbances[:_MAX_BRIEF_DISTURBANCES])
-            parts += whole_and_brief(warnings, brief_warnings)
+            parts += full_and_brief(warnings, brief_warnings)
             if (hidden_count := len(disturbances) - _MAX_BRIEF_DISTURBANCES) > 0:
                 hidden_line = f"  {hidden_count} more: {option('verbose')}"
-                parts.append(Paragraph(hidden_line, "dim", forms=BRIEF))
+                parts.append(Paragraph(hidden_line, "dim", forms=BRIEF_TERMINAL))
     unchecked = (f"not checked: {name}: {reason}" for name, reason in examination.unchecked.items())
-    parts.append(Bullets(tuple(unchecked), "dim", forms=VERBOSE))
+    parts.append(Bullets(tuple(unchecked), "dim", forms=VERBOSE_TERMINAL))
     if examination.disturbances:
         parts.append(Paragraph(_SEVERITY_LEGEND, "dim"))
     return Document("doctor", title, tuple(parts))
 
 
 _MAX_BRIEF_DISTURBANCES = 3
-"""Number of disturbances of one severity that a terminal shows without ``--verbose``."""
 _SEVERITY_LEGEND = "disturbs: slows trials now. weakens: adds noise. lacks: not offered here."
 """Explanation of the words for the severity of a disturbance."""
 

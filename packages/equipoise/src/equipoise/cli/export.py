@@ -15,7 +15,7 @@ from equipoise.analysis.display import records_for_display
 from equipoise.cli import options
 from equipoise.cli.completion import complete_runs
 from equipoise.cli.options.outputs import check_folder
-from equipoise.cli.writing import render_documents, report_of, write_file
+from equipoise.cli.writing import render_documents, report_input_of, write_file
 from equipoise.interop import trials
 from equipoise.interop.formats import hyperfine
 from equipoise.interop.series import bencher
@@ -27,23 +27,23 @@ from equipoise.model.result import ResultDocument
 from equipoise.why.result import result_of, with_experiment
 
 
-def _hyperfine_json(document: ResultDocument) -> bytes:
-    if not any(row.wall_s is not None for row in document.trials):
+def _hyperfine_json(result: ResultDocument) -> bytes:
+    if not any(row.wall_s is not None for row in result.trials):
         raise UnusableInput(
-            f"run {document.run.id} has no wall times, and hyperfine's format has nothing else",
+            f"run {result.run.id} has no wall times, and hyperfine's format has nothing else",
             hint="use another format: --format csv, parquet, json or bmf",
         )
-    return hyperfine.to_json(document)
+    return hyperfine.to_json(result)
 
 
-FORMATS: dict[str, Callable[[ResultDocument], bytes]] = {
+TRIAL_FORMATS: dict[str, Callable[[ResultDocument], bytes]] = {
     "hyperfine": _hyperfine_json,
     "csv": trials.to_csv,
     "parquet": trials.to_parquet,
     "json": trials.to_json,
     "bmf": bencher.to_metric_format,
 }
-"""Functions that write a result, by the name of the format."""
+"""Functions that write the trials of a result, by the name of the format."""
 REPORT_FORMATS = {"markdown": ".md", "latex": ".tex"}
 """Formats of `equipoise report`, with their file extensions."""
 FORMAT_BY_EXTENSION = {
@@ -53,7 +53,6 @@ FORMAT_BY_EXTENSION = {
     ".parquet": "parquet",
     ".tex": "latex",
 }
-"""Format that the extension of the file selects."""
 
 
 class ExportRequest(Struct, frozen=True, kw_only=True):
@@ -63,6 +62,7 @@ class ExportRequest(Struct, frozen=True, kw_only=True):
     output: Path
     format: str | None
     ledger_slice: bool
+    """Whether to write a ledger with only the run and the runs that its result needs."""
     show_env: bool
     ledger: Path
 
@@ -78,7 +78,7 @@ class ExportRequest(Struct, frozen=True, kw_only=True):
 )
 @click.option(
     "--format",
-    type=click.Choice([*FORMATS, *REPORT_FORMATS]),
+    type=click.Choice([*TRIAL_FORMATS, *REPORT_FORMATS]),
     help="csv, parquet and json: a row for each trial; hyperfine: as its --export-json; "
     "bmf: medians in Bencher Metric Format; markdown, latex: the verdict and a row for each "
     "condition, as `equipoise report` writes them.",
@@ -98,7 +98,7 @@ def command(request: ExportRequest) -> int:
     """
     output = request.output
     if request.ledger_slice:
-        _write_ledger_of_run(request)
+        _write_ledger_slice(request)
         return 0
     format_name = request.format or FORMAT_BY_EXTENSION.get(output.suffix.lower())
     if format_name is None:
@@ -116,8 +116,8 @@ def command(request: ExportRequest) -> int:
     return 0
 
 
-def _write_ledger_of_run(request: ExportRequest) -> None:
-    """Write a ledger with one run, which only the owner can read."""
+def _write_ledger_slice(request: ExportRequest) -> None:
+    """Write a ledger slice, which only the owner can read."""
     if request.format is not None or request.show_env:
         raise UnusableInput(
             "--ledger-slice cannot be combined with --format or --show-env: a ledger has one "
@@ -142,10 +142,12 @@ def _write_ledger_of_run(request: ExportRequest) -> None:
         write_file(output, slice_file.read_bytes())
 
 
-def _exported_content(document: ResultDocument, record: RunRecord, format_name: str) -> bytes:
-    if format_name in FORMATS:
-        return FORMATS[format_name](document)
+def _exported_content(result: ResultDocument, record: RunRecord, format_name: str) -> bytes:
+    if format_name in TRIAL_FORMATS:
+        return TRIAL_FORMATS[format_name](result)
     from equipoise.report.builders.result import campaign_documents
 
-    report = report_of(document, record, with_figures=False)
-    return render_documents(campaign_documents([report]), REPORT_FORMATS[format_name]).encode()
+    report_input = report_input_of(result, record, with_figures=False)
+    return render_documents(
+        campaign_documents([report_input]), REPORT_FORMATS[format_name]
+    ).encode()

@@ -1,7 +1,8 @@
 """``equipoise genmatch``: search for the covariate weights whose match has the best balance.
 
 The search is genetic. A candidate is a vector with a weight for each covariate. The search matches
-with these weights, and the fitness of the candidate is the balance of this match.
+with these weights, and the fitness of the candidate is the balance of this match. A generation is
+all candidates that are evaluated together. The names of measures and fields are those of R.
 """
 
 from __future__ import annotations
@@ -31,8 +32,9 @@ BALANCE_MEASURES = (
     "qqmax.mean",
     "qqmax.max",
 )
-"""Measures of balance: p-values of tests, or differences in the quantile (QQ) plots of covariates.
-In ``qqmean.max``, a covariate counts with its mean difference, and the largest is the measure."""
+"""Measures of balance: ``pvals`` are p-values of tests. The others are about differences in the
+quantile (QQ) plot of each covariate. In ``qqmean.max``, ``qqmean`` takes the mean difference of
+each covariate, and ``max`` takes the largest of these means."""
 _SEARCH_FIELDS = (
     "seed",
     "generations",
@@ -54,7 +56,8 @@ _EFFECT_FIELDS = (
     "n_weighted",
     "n_dropped",
 )
-"""Fields of `MatchResult` that the JSON has under the same names."""
+"""Fields of `MatchResult` that the JSON has under the same names. ``se`` is the standard error of
+Abadie and Imbens, ``se_standard`` assumes independent pairs."""
 
 
 class GenMatchRequest(TableRequest, frozen=True, kw_only=True):
@@ -70,6 +73,7 @@ class GenMatchRequest(TableRequest, frozen=True, kw_only=True):
     fitness: str
     """Measure of balance that the search improves."""
     loss: str
+    """Rule that orders the fitness values of two candidates; see the help of ``--loss``."""
     boot: int
     """Number of bootstrap samples of the Kolmogorov-Smirnov tests."""
     ks: bool
@@ -93,7 +97,7 @@ class GenMatchRequest(TableRequest, frozen=True, kw_only=True):
 @tables.pairing_options
 @tables.variance_neighbors_option
 @tables.count_option("--population", 100, "Number of candidates in a generation.", minimum=2)
-@tables.count_option("--generations", 100, "Generations; more only while improving.", minimum=1)
+@tables.count_option("--generations", 100, "Generations; more if the balance improves.", minimum=1)
 @options.flag("--hard-limit", help="Stop after --generations in any case.")
 @tables.count_option("--wait", 4, "Stop after this many generations without improvement.")
 @click.option(
@@ -148,7 +152,7 @@ def command(request: GenMatchRequest) -> int:
         )
     write_matched_rows(result, request.matched)
     search = result.search
-    assert search is not None
+    assert search is not None, "`search_table` always searches"
     document = table_document(result, command_line(seed=search.seed))
     json_fields = _search_as_json(result, search)
     write_match_outputs(request, output, document, search.plot, json_fields, result.balance)
@@ -180,7 +184,7 @@ def _search_as_json(result: TableMatch, search: GenMatchResult) -> dict[str, Any
             {
                 "generation": generation.number,
                 "fitness": generation.value.tolist(),
-                # `parameters` is the best candidate of the generation: its vector of weights.
+                # `parameters` is the best candidate of the generation: its weights.
                 "weights": generation.parameters.tolist(),
                 "evaluations": generation.evaluations,
             }

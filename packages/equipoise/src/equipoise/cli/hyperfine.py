@@ -31,7 +31,7 @@ from equipoise.model.errors import UnusableInput
 
 DEFAULT_SHELL = "/bin/sh"
 """Shell of ``--shell default``."""
-STYLES = ("auto", "basic", "full", "nocolor", "color", "none")
+STYLE_NAMES = ("auto", "basic", "full", "nocolor", "color", "none")
 """Values of hyperfine's ``--style``."""
 TIME_UNITS = {
     "ns": ("ns", "nanosecond", "nanoseconds"),
@@ -42,7 +42,7 @@ TIME_UNITS = {
     "h": ("h", "hour", "hours"),
 }
 """Names of each unit of ``--time-unit``."""
-METRICS = {
+METRIC_NAMES = {
     "time_wall_clock": "wall_s",
     "time_cpu": "cpu_s",
     "time_user": "user_s",
@@ -55,22 +55,22 @@ METRICS = {
     "branch_misses": "branch_misses",
 }
 """Equipoise's name of each metric, by hyperfine's name."""
-PRESETS = {
+METRIC_GROUPS = {
     "default": ("time_wall_clock", "memory_peak_resident"),
     "time": ("time_wall_clock", "time_cpu", "time_user", "time_system"),
-    "all": tuple(METRICS),
+    "all": tuple(METRIC_NAMES),
 }
 """Values of hyperfine's ``--metrics`` that stand for several metrics."""
 _SHELL_NAMES = frozenset({"sh", "bash", "dash", "fish", "ksh", "zsh", "default", "none"})
-"""Values of ``-S`` in hyperfine 1; here, ``-S`` has no value."""
-_INTERPRETER = re.compile(r"(python|pypy)[\d.]*|(ba|da|k|z|fi|c|tc)?sh")
-"""Name of a program that runs code after its own option ``-c``."""
+"""Values of ``-S`` in hyperfine 1; here, ``-S`` takes no value."""
+_INTERPRETER_NAME = re.compile(r"(python|pypy)[\d.]*|(ba|da|k|z|fi|c|tc)?sh")
+"""Pattern of the name of a program that runs the code after its option ``-c``."""
 _IGNORED_EXITS_OPTION = "--ignored-exits"
 """Hidden option that takes the exit statuses of ``--ignore-failure=1,2``."""
 
 
 class HyperfineCommand(CommandRecorder):
-    """A command whose ``--ignore-failure`` may have a value or not, as in hyperfine."""
+    """A command whose option ``--ignore-failure`` may have a value, as in hyperfine."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments; ``--ignore-failure=1,2`` becomes ``--ignored-exits=1,2``."""
@@ -91,10 +91,10 @@ class HyperfineCommand(CommandRecorder):
 
 
 def _refuse_split_command(arguments: list[str]) -> None:
-    """Refuse ``python3 -c CODE`` without quotes, because ``-c`` is ``--cleanup`` here."""
+    """Refuse ``python3 -c CODE`` without quotes, in which ``-c`` would mean ``--cleanup``."""
     for index, (program, option) in enumerate(itertools.pairwise(arguments)):
         is_option_value = index > 0 and arguments[index - 1].startswith("-")
-        is_interpreter = _INTERPRETER.fullmatch(os.path.basename(program))
+        is_interpreter = _INTERPRETER_NAME.fullmatch(os.path.basename(program))
         if option == "-c" and is_interpreter and not is_option_value:
             command = shlex.join(arguments[index : index + 3])
             raise UnusableInput(
@@ -147,7 +147,7 @@ hyperfine_options: Option = option_group(
     flag("--show-output", help="The same as --output inherit."),
     click.option("--reference", metavar="CMD", help="Use CMD as the baseline, before all others."),
     click.option("--reference-name", metavar="NAME", help="Name the command of --reference."),
-    click.option("--style", type=click.Choice(STYLES), hidden=True),
+    click.option("--style", type=click.Choice(STYLE_NAMES), hidden=True),
     click.option(
         "-u",
         "--time-unit",
@@ -167,7 +167,7 @@ hyperfine_options: Option = option_group(
 
 
 class HyperfineOptions(Struct, frozen=True):
-    """Values of options that hyperfine has and Equipoise lacks."""
+    """Values of the options that only hyperfine has."""
 
     runs: int | None = None
     min_runs: int | None = None
@@ -183,7 +183,7 @@ class HyperfineOptions(Struct, frozen=True):
     min_benchmarking_time: float | None = None
 
     def translated_options(self, options: CompareOptions) -> CompareOptions:
-        """Return the options of a comparison, changed by hyperfine's options.
+        """Return the options of a comparison, with hyperfine's options translated into them.
 
         Raise `UnusableInput` if two options exclude each other, or ``-S`` names a shell.
         """
@@ -210,7 +210,7 @@ class HyperfineOptions(Struct, frozen=True):
         )
 
     def translated_output(self, options: OutputOptions) -> OutputOptions:
-        """Return the output options, changed by ``--style`` and ``--time-unit``."""
+        """Return the output options, with ``--style`` and ``--time-unit`` translated into them."""
         unit_name = self.time_unit_name
         unit = next((unit for unit, names in TIME_UNITS.items() if unit_name in names), None)
         return replace(
@@ -235,7 +235,7 @@ class HyperfineOptions(Struct, frozen=True):
             yield "--style basic: no colour; a terminal still shows the progress"
         if self.time_unit_name is not None:
             yield "--time-unit: only tables of --export-… use it; the screen chooses its units"
-        if _names_a_unit(str(options.metrics)):
+        if _has_unit(str(options.metrics)):
             yield "--metrics: the units are ignored; the screen chooses its units"
         if self.sort is not None:
             yield "--sort: ignored; rows keep the order of the commands, and a ranking follows"
@@ -250,7 +250,7 @@ class HyperfineOptions(Struct, frozen=True):
             "min_blocks": options.min_blocks,
             "min_seconds": options.min_seconds,
         }
-        for option, other_option in _EXCLUSIVE_PAIRS:
+        for option, other_option in _EXCLUSIVE_OPTIONS:
             if values_by_option[option] is not None and values_by_option[other_option] is not None:
                 first, second = map(option_named, (option, other_option))
                 raise UnusableInput(
@@ -294,7 +294,7 @@ class HyperfineOptions(Struct, frozen=True):
         return ("inherit",)
 
 
-_EXCLUSIVE_PAIRS = (
+_EXCLUSIVE_OPTIONS = (
     *(("runs", other) for other in ("min_runs", "max_runs", "blocks", "min_blocks")),
     ("min_runs", "min_blocks"),
     ("max_runs", "blocks"),
@@ -305,17 +305,18 @@ _EXCLUSIVE_PAIRS = (
 
 def _translate_metrics(value: str) -> str:
     """Return a value of hyperfine's ``--metrics`` as a value of our ``--metrics``."""
-    if value.strip() in PRESETS:
-        return ",".join(METRICS[name] for name in PRESETS[value.strip()])
+    if value.strip() in METRIC_GROUPS:
+        return ",".join(METRIC_NAMES[name] for name in METRIC_GROUPS[value.strip()])
     own_names = []
     for metric in value.split(","):
         name, _, _ = metric.strip().partition(":")
-        own_names.append(METRICS[name] if name in METRICS else metric)
+        own_names.append(METRIC_NAMES[name] if name in METRIC_NAMES else metric)
     return ",".join(own_names)
 
 
-def _names_a_unit(value: str) -> bool:
+def _has_unit(value: str) -> bool:
     """Return whether a metric of hyperfine has a unit, as in ``time_user:ms``."""
     return any(
-        metric.strip().partition(":")[0] in METRICS and ":" in metric for metric in value.split(",")
+        metric.strip().partition(":")[0] in METRIC_NAMES and ":" in metric
+        for metric in value.split(",")
     )

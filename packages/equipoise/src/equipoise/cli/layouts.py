@@ -19,7 +19,7 @@ _LINKER_SENTENCES = {
     "mold": "mold shuffled the sections of every function",
     "objects": "only the order of the objects was shuffled, because lld and mold are missing",
 }
-"""Sentences on how the layouts were made, by the linker."""
+"""Sentences on how the layouts were made, by the linker; ``objects`` means any other linker."""
 
 
 @click.command(

@@ -42,14 +42,14 @@ def _library_rows(factor: str) -> Iterator[Row]:
         yield level.name, level.summary, "yes" if missing is None else f"no: {missing.hint}"
 
 
-TABLES: dict[str, tuple[Row, Callable[[], Iterator[Row]]]] = {
+LISTS: dict[str, tuple[Row, Callable[[], Iterator[Row]]]] = {
     "studies": (("study", "what it asks"), _study_rows),
     "allocators": (("allocator", "what it is", "here"), lambda: _library_rows("allocator")),
     "blas": (("library", "what it is", "here"), lambda: _library_rows("blas")),
 }
-"""Headings and rows of the lists of this package, except the list of campaigns."""
+"""Headings of each list, and the function that reads its rows; the list of campaigns is apart."""
 PROBES_LIST = "probes"
-"""Name of the list that the package `equipoise-studies` adds."""
+"""Name of the list of timed operations, which the package `equipoise-studies` adds."""
 
 
 class ListRequest(Struct, frozen=True, kw_only=True):
@@ -65,7 +65,7 @@ class ListRequest(Struct, frozen=True, kw_only=True):
 
 
 @click.command("list")
-@click.argument("list_name", type=click.Choice(["runs", *TABLES, PROBES_LIST]), default="runs")
+@click.argument("list_name", type=click.Choice(["runs", *LISTS, PROBES_LIST]), default="runs")
 @options.flag(
     "--all",
     "all_runs",
@@ -90,15 +90,15 @@ def command(request: ListRequest) -> int:
         document, entries = _list_by_name(request.list_name)
     write_json(json_file, lambda: msgspec.json.format(msgspec.json.encode(entries)) + b"\n")
     if json_file != "-":
-        form: Form = "verbose" if request.verbose else "screen"
+        form: Form = "verbose" if request.verbose else "brief"
         print_document(document, color=request.color, form=form)
     return 0
 
 
 def _list_by_name(name: str) -> tuple[Document, list[dict[str, str]]]:
-    if name in TABLES:
-        headings, list_rows = TABLES[name]
-        rows = tuple(list_rows())
+    if name in LISTS:
+        headings, read_rows = LISTS[name]
+        rows = tuple(read_rows())
     else:
         headings, rows = _list_of_package(name)
     keys = ("name", "summary", "available")
@@ -117,7 +117,7 @@ def _list_of_package(name: str) -> tuple[Row, tuple[Row, ...]]:
 
 def _campaign_list(ledger_path: Path, *, all_runs: bool) -> tuple[Document, list[dict[str, Any]]]:
     ledger_source = click.get_current_context().get_parameter_source("ledger")
-    # If the user names a ledger, it must exist. The working folder must exist, too.
+    # A ledger that the user names must exist. `absolute` fails if the working folder is missing.
     if ledger_source is ParameterSource.DEFAULT and not ledger_path.absolute().exists():
         next_step = "equipoise compare measures the first one"
         sentence = f"no campaigns yet: there is no ledger at {ledger_path}; {next_step}"
@@ -126,7 +126,7 @@ def _campaign_list(ledger_path: Path, *, all_runs: bool) -> tuple[Document, list
         runs = [
             run
             for run in ledger.runs()
-            # A campaign on several hosts has one line.
+            # A fleet's campaign has one line: its hosts have campaigns of their own.
             if all_runs or (run.study != CERTIFICATE_STUDY and run.fleet is None)
         ]
     return runs_document(runs), [

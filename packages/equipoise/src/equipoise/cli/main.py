@@ -31,7 +31,7 @@ from equipoise.model.packages import COMMANDS_OF_STUDIES, missing_studies_error
 from equipoise.shared.spelling import command_line_spelling
 
 # The summaries of the commands are here, so that `equipoise --help` imports no command.
-GROUPS = {
+SUMMARIES = {
     "Measure": {
         "compare": "Compare the speed of commands, or describe a single command.",
         "run": "Run a study: your file or a built-in one.",
@@ -66,12 +66,13 @@ def commands() -> Mapping[str, Mapping[str, Command]]:
             name: Command(f"equipoise.cli.{name}", summary, heading)
             for name, summary in summaries.items()
         }
-        for heading, summaries in GROUPS.items()
+        for heading, summaries in SUMMARIES.items()
     }
     for kind in every_kind():
         for name, command in kind.commands.items():
             group = list(groups.setdefault(command.group, {}).items())
             names = [other_name for other_name, _ in group]
+            # The command goes below the command `after`, or to the end of its group.
             index = names.index(command.after) + 1 if command.after in names else len(names)
             group.insert(index, (name, command))
             groups[command.group] = dict(group)
@@ -86,9 +87,9 @@ def command_names() -> list[str]:
 def module_of_command(name: str) -> str | None:
     """Return the module of a command; ``None`` if no command has this name.
 
-    The kinds of campaign are loaded only for a command that is not in `GROUPS`.
+    The kinds of campaign are loaded only for a command that is not in `SUMMARIES`.
     """
-    if any(name in group for group in GROUPS.values()):
+    if any(name in group for group in SUMMARIES.values()):
         return f"equipoise.cli.{name}"
     return next((group[name].module for group in commands().values() if name in group), None)
 
@@ -134,7 +135,6 @@ class LazyCommands(click.Group):
             if not group:
                 continue
             with formatter.section(heading):
-                # Equal widths of names make the groups look like one table.
                 formatter.write_dl(
                     [(f"{name:{name_width}}", command.summary) for name, command in group.items()]
                 )
@@ -171,7 +171,7 @@ def main() -> NoReturn:
     status = run(sys.argv[1:])
     gc.freeze()
     try:
-        # If this failed at the exit of Python, the status would be 120, with a traceback.
+        # If the exit of Python flushed and failed, the status would be 120, with a traceback.
         sys.stdout.flush()
     except OutputFailed as failure:
         status = status or _report_output_failure(failure)
@@ -198,8 +198,8 @@ def run(arguments: Sequence[str]) -> int:
         say(error.format_message())
         return EXIT_UNUSABLE_INPUT
     except (click.Abort, KeyboardInterrupt):
-        # If SIGINT interrupts code made by `exec` (dataclasses use `exec`), CPython later ends
-        # `python -m` by SIGINT. Another `exec` prevents this.
+        # Dataclasses run code by `exec`. If SIGINT interrupts this code, CPython remembers it, and
+        # later ends `python -m` by SIGINT. A complete `exec` makes CPython forget it.
         exec("")
         return EXIT_INTERRUPTED
     except OutputFailed as error:
@@ -242,7 +242,6 @@ def _report_output_failure(failure: OutputFailed) -> int:
 
 
 def _report_internal_error(error: Exception, arguments: Sequence[str]) -> int:
-    """Report an unexpected error: a fault of the system, or a defect with a crash file."""
     system_fault = limit_reached(error) or _missing_working_folder()
     if system_fault is None and isinstance(error, OSError):
         system_fault = environment_fault(error)

@@ -52,8 +52,7 @@ def write_match_outputs(
 ) -> None:
     """Write the requested files; print ``document`` unless the JSON goes to stdout.
 
-    ``plot`` draws the chart of ``--plot``. ``json_fields`` are fields of the JSON document; this
-    function adds the fields on balance.
+    ``plot`` draws the chart of ``--plot``. The JSON has ``json_fields`` and fields on balance.
     """
     if request.plot_file is not None:
         from equipoise.figures.save import save
@@ -124,7 +123,7 @@ _EFFECT_FIELDS = (
     "n_weighted",
     "n_dropped",
 )
-"""Fields of a match that the JSON document repeats."""
+"""Fields of `MatchResult` that the JSON document has under the same names."""
 
 
 class MatchRequest(TableRequest, frozen=True, kw_only=True):
@@ -135,6 +134,7 @@ class MatchRequest(TableRequest, frozen=True, kw_only=True):
     bias_adjust: bool
     variance_neighbors: int | None
     variance: str
+    """Whether the error is about the ``population`` or this ``sample``."""
 
 
 @click.command(

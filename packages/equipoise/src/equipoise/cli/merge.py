@@ -24,7 +24,9 @@ class MergeRequest(Struct, frozen=True, kw_only=True):
     """Request of `equipoise merge`."""
 
     into: Path
+    """Ledger that has all runs in the end."""
     sources: tuple[Path, ...]
+    """Ledgers to read."""
     quiet: bool
     durable: bool
     color: bool
@@ -46,7 +48,7 @@ def command(request: MergeRequest) -> int:
     """
     status = EXIT_DONE
     with ExitStack() as stack, paused_garbage_collector():
-        into: Ledger | None = None
+        target: Ledger | None = None
         for path in request.sources:
             try:
                 source = open_for_reading(path)
@@ -56,11 +58,11 @@ def command(request: MergeRequest) -> int:
                 continue
             with source:
                 # INTO is created after a ledger FROM was opened: a misspelt FROM creates no file.
-                if into is None:
-                    into = stack.enter_context(
+                if target is None:
+                    target = stack.enter_context(
                         open_for_writing(request.into, durable=request.durable)
                     )
-                report = merge(into, source, identities=None)  # None: all runs.
+                report = merge(target, source, identities=None)  # None means all runs.
             for refusal in report.refused:
                 say(f"{path}: {refusal.what}", refusal.hint)
                 status = EXIT_UNUSABLE_INPUT

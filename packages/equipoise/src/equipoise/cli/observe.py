@@ -1,7 +1,11 @@
 """``equipoise observe``: estimate the effect of a change from a log, by matching similar rows.
 
-A log is a table, or the trials of a ledger as rows. The version of a row was not drawn at random.
-Therefore a row of the new version is compared with similar rows of the old version.
+- A log is a table, or the trials of a ledger as rows. The version of a row was not drawn at random.
+  Therefore each row of the candidate (the new version) is compared with similar rows of the
+  baseline (the old version).
+- A cluster of rows is a group of dependent rows, such as the rows of one day. A cluster of hosts is
+  a Dask cluster, on whose workers strata are analysed. ``--cluster`` takes both.
+- A fact is a value of the environment, such as the kernel, in which campaigns may differ.
 """
 
 from __future__ import annotations
@@ -58,7 +62,7 @@ def _split_assignment(
 def _split_treatment(
     context: click.Context, option: click.Parameter, value: str
 ) -> tuple[str, str | None]:
-    """Split ``COLUMN=CANDIDATE:BASELINE``; the versions may be missing."""
+    """Split ``COLUMN=CANDIDATE:BASELINE`` into the column and the versions, if it has versions."""
     if "=" not in value:
         return value, None
     return _split_assignment(context, option, value) or ("", None)
@@ -77,7 +81,7 @@ class ClusterValues(NamedTuple):
 def _split_clusters(
     context: click.Context, option: click.Parameter, values: tuple[str, ...]
 ) -> ClusterValues:
-    """Separate the columns from the address of a cluster of hosts."""
+    """Separate the values that are columns from the value that is an address."""
     addresses = [value for value in values if value.startswith(_ADDRESS_PREFIXES)]
     column_lists = [value for value in values if not value.startswith(_ADDRESS_PREFIXES)]
     if len(addresses) > 1 or len(column_lists) > 1:
@@ -106,6 +110,7 @@ class ObserveRequest(Struct, frozen=True, kw_only=True):
     difference: bool
     """Whether to report a difference of outcomes instead of a ratio."""
     placebo_outcome: tuple[str, ...]
+    """Columns that the candidate cannot have changed."""
     placebo_period: tuple[str, str] | None
     """Column and value of the rows from before the change."""
     mediators: tuple[str, ...]
@@ -113,10 +118,12 @@ class ObserveRequest(Struct, frozen=True, kw_only=True):
     allow: tuple[str, ...]
     """Facts of the environment in which campaigns may differ."""
     leave_others_out: bool
+    """Whether to leave out the rows of other versions."""
     missing: Literal["refuse", "drop", "indicator"] | None
     unit: str | None
     """Plural noun for the rows."""
     one_unit: bool
+    """Whether all outcomes have one unit, such as seconds, so that this is not checked."""
     strata: str | None
     """Column whose values are analysed one at a time."""
     seed: int
@@ -279,7 +286,6 @@ def command(request: ObserveRequest) -> int:
 def _observe_log(
     question: Question, request: ObserveRequest, progress: Progress
 ) -> ObservationResult:
-    """Read all rows of the log and estimate the effect."""
     from equipoise_matching.observation.analysis import observe
     from equipoise_matching.tables.missing import complete_log
     from equipoise_matching.warning import AnalysisWarning
@@ -308,7 +314,6 @@ def _observe_log(
 def _observe_strata(
     question: Question, source: str, column: str, access: ClusterAccess | None, progress: Progress
 ) -> ObservationResult:
-    """Estimate the effect from strata, on this machine or on workers."""
     from equipoise_matching.observation.strata import check_strata, observe_strata
     from equipoise_matching.tables.strata import find_strata
 
@@ -353,8 +358,8 @@ class ObservedLog(Struct, frozen=True):
     ) -> tuple[dict[str, NDArray[Any]], tuple[CampaignWarning, ...]]:
         """Return the columns without allowed facts, and a warning for each allowed fact.
 
-        Raise `UnusableInput` if campaigns differ in a fact that is neither matched nor allowed.
-        ``matched_columns`` are the columns to match on; ``None`` means all usable columns.
+        ``matched_columns`` are the columns to match on; ``None`` means all usable columns. Raise
+        `UnusableInput` if campaigns differ in a fact that is neither matched nor allowed.
         """
         equal_facts = [name for name in allowed if name not in self.differences]
         if equal_facts:
@@ -377,7 +382,7 @@ class ObservedLog(Struct, frozen=True):
 
 
 def read_log(name: str, ledger_path: Path, treatment: str, *, show_env: bool) -> ObservedLog:
-    """Read a table, all campaigns of a ledger's file, or one campaign of the ledger.
+    """Read a log: a table, a ledger, or one campaign of the ledger ``ledger_path``.
 
     ``name`` is a file with the extension of a table, a folder of Parquet files, a ledger, or a run.
     The values of the column ``treatment`` are read as text. ``show_env`` says whether names of
@@ -405,8 +410,8 @@ def read_log(name: str, ledger_path: Path, treatment: str, *, show_env: bool) ->
 def _log_of_trials(records: Sequence[RunRecord], source: str) -> ObservedLog:
     """Return a log whose rows are the measured trials of campaigns.
 
-    `_trial_row` makes the columns, with names as in ``equipoise export``. There is also
-    ``environment_<name>`` for each fact that differs between the campaigns.
+    The columns have the names of ``equipoise export`` (see `_trial_row`). Each fact that differs
+    between the campaigns is a column ``environment_<name>``.
     """
     left_out: Counter[str] = Counter()
     differences = _environment_differences(records)
@@ -473,7 +478,7 @@ def _trial_row(record: RunRecord, trial: Trial) -> dict[str, Any]:
 
 
 def _utc_day(seconds: float) -> str | None:
-    """Return the day of seconds since the epoch; ``None`` outside the calendar."""
+    """Return the UTC day of seconds since the epoch; ``None`` outside the calendar."""
     try:
         return datetime.fromtimestamp(seconds, UTC).date().isoformat()
     except (OverflowError, ValueError, OSError):

@@ -33,15 +33,15 @@ def progress_for(
     # The import of rich is slow, so it happens only if there is a terminal.
     from rich.console import Console
 
-    from equipoise.cli.progress_bars import Bar
+    from equipoise.cli.progress_bars import ProgressBar
 
-    return Bar(Console(stderr=True, no_color=not color), author_block_s)
+    return ProgressBar(Console(stderr=True, no_color=not color), author_block_s)
 
 
 class ProgressLines(ProgressListener):
-    """Lines that forecast the time of a long study and report the state of a search.
+    """Lines that forecast the time of a long study, and report the state of a search for commits.
 
-    A comparison of two commands (`equipoise compare`) prints no lines.
+    `equipoise compare` prints no lines.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class ProgressLines(ProgressListener):
             say(sentence)
 
     def block_ended(self, progress: CampaignProgress) -> None:
-        """Print the state of a search if it has changed and the last such line is old enough."""
+        """Print the state of a search if it has changed, at most once in `MIN_FORECAST_S`."""
         search = "; ".join(
             status.search_status for status in progress.statuses if status.search_status
         )

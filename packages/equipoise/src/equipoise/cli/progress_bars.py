@@ -1,4 +1,4 @@
-"""Live progress of a campaign on a terminal: a bar, and for a study a table of comparisons."""
+"""Live progress of a campaign: a bar, and for a study a table with the status of comparisons."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from equipoise.cli.work_bars import MIN_REDRAW_S, description_column
 from equipoise.model.inverse_ratios import inverse_interval, inverse_ratio
 from equipoise.model.metrics import verdict_word
 from equipoise.model.plan import Plan
-from equipoise.report.renderers.terminal import STYLES
+from equipoise.report.renderers.terminal import RICH_STYLES
 from equipoise.report.units import estimate_and_interval, time_left_text
 from equipoise.shared.safe_text import visible
 
-PAIR_SIZE = 2
-"""Number of conditions in a plain comparison; a campaign with more is a study."""
+MAX_PLAIN_CONDITIONS = 2
+"""Maximum number of conditions without a forecast of the time of a block."""
 RESERVED_LINES = 6
 """Number of lines of the terminal that the rows of the table may not use."""
 OPEN_VERDICTS = ("undecided", "open")
 """Verdicts that more blocks may change."""
-STATUS_STYLES = {**STYLES, "confirmed": "bold", "refuted": "", "open": "dim"}
+STATUS_STYLES = {**RICH_STYLES, "confirmed": "bold", "refuted": "", "open": "dim"}
 """Styles of the verdicts on comparisons, and of the outcomes of interventions."""
 
 
@@ -42,7 +42,7 @@ class _ProgressAndTable(Progress):
             yield self.table
 
 
-class Bar(ProgressListener):
+class ProgressBar(ProgressListener):
     """Live bar of a campaign: the number of blocks, the time left, and the current interval."""
 
     def __init__(
@@ -80,7 +80,7 @@ class Bar(ProgressListener):
         block_limit_text = "" if self._max_blocks is None else f"{self._max_blocks} blocks or "
         self._say(f"campaign {run_id}: at most {block_limit_text}{self._budget_s:g} s{verdict}")
         # If a block runs only some conditions, the first block does not predict later blocks.
-        if len(plan.conditions) > PAIR_SIZE and plan.rules.runs_whole_blocks:
+        if len(plan.conditions) > MAX_PLAIN_CONDITIONS and plan.rules.runs_whole_blocks:
             self._forecast = StudyForecast(
                 plan, first_verdict_block, blocks_before, self._author_block_s
             )
@@ -114,8 +114,8 @@ class Bar(ProgressListener):
             return
         statuses = progress.statuses
         if len(statuses) > 1:
-            rows = self._console.height - RESERVED_LINES
-            self._progress.table = status_table(statuses, rows)
+            max_rows = self._console.height - RESERVED_LINES
+            self._progress.table = status_table(statuses, max_rows)
         fraction_done = progress.elapsed_s / self._budget_s
         limit_text = ""
         if self._max_blocks is not None:
@@ -152,10 +152,10 @@ class Bar(ProgressListener):
             self._drawn_at = self._clock()
 
 
-def status_table(statuses: Sequence[ComparisonStatus], rows: int) -> Table:
+def status_table(statuses: Sequence[ComparisonStatus], max_rows: int) -> Table:
     """Return the live table of a study, with the undecided comparisons first.
 
-    ``rows`` is the maximum number of rows; the last row may count the comparisons that do not fit.
+    If there are more than ``max_rows``, the last row counts the comparisons that do not fit.
     """
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("candidate", no_wrap=True, overflow="ellipsis", max_width=48)
@@ -165,7 +165,7 @@ def status_table(statuses: Sequence[ComparisonStatus], rows: int) -> Table:
         table.add_column(heading, no_wrap=True)
     # The sort is stable, so each group keeps the order of the plan.
     sorted_statuses = sorted(statuses, key=lambda status: status.verdict not in OPEN_VERDICTS)
-    shown_count = len(sorted_statuses) if len(sorted_statuses) <= rows else max(rows - 1, 0)
+    shown_count = len(sorted_statuses) if len(sorted_statuses) <= max_rows else max(max_rows - 1, 0)
     for status in sorted_statuses[:shown_count]:
         estimate, interval = _estimate_and_interval(status)
         table.add_row(
@@ -193,7 +193,7 @@ def _status_text(status: ComparisonStatus) -> str:
 
 
 def _estimate_and_interval(status: ComparisonStatus) -> tuple[str, str]:
-    """Return the estimate, and the interval or the fraction of the gap that is closed so far."""
+    """Return the estimate, and the interval or, for an intervention, how much it closes."""
     ratio, interval = status.ratio, status.ratio_ci
     if status.more_is_better:
         # As in the result, show ratios of values, not of costs.

@@ -20,7 +20,7 @@ from equipoise.cli.results import read_result
 from equipoise.cli.writing import (
     ReportedCampaign,
     folder_name,
-    report_of,
+    report_input_of,
     save_figures,
     save_flame_graph,
     write_report,
@@ -95,8 +95,8 @@ def _write_figures(folder: Path, campaigns: Sequence[ReportedCampaign]) -> None:
     from equipoise.report.document import figures_of
 
     for number, (document, record) in enumerate(campaigns, start=1):
-        report = report_of(document, record, with_figures=True)
+        report_input = report_input_of(document, record, with_figures=True)
         subfolder = folder_name(number, document.run.id) if len(campaigns) > 1 else ""
-        save_figures(figures_of(campaign_document(report)), folder / subfolder)
-        if report.flame_graph is not None:
-            save_flame_graph(report.flame_graph, folder / subfolder)
+        save_figures(figures_of(campaign_document(report_input)), folder / subfolder)
+        if report_input.flame_graph is not None:
+            save_flame_graph(report_input.flame_graph, folder / subfolder)

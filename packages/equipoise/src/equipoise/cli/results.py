@@ -1,7 +1,8 @@
 """Functions that read, compare, write and print the result of a campaign, for several commands.
 
 A result has the findings of the study. If the user names a reference result, the result also has
-the comparison with it. Secret values are hidden.
+the comparison with it. Secret values are hidden. A fact is a value of the environment, such as the
+kernel, in which the two results may differ.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ class CampaignResult(Struct, frozen=True):
     document: ResultDocument
     record: RunRecord
     other_campaigns: Sequence[RunSummary]
+    """Other campaigns of the same commands."""
 
 
 def read_result(run: str, ledger: Ledger, output: OutputOptions) -> CampaignResult:
@@ -48,7 +50,7 @@ def read_result(run: str, ledger: Ledger, output: OutputOptions) -> CampaignResu
     Raise `UnusableInput` if there is no such campaign, or no comparison with the reference result
     is possible.
     """
-    # Imported here because `equipoise compare` starts faster without it.
+    # A late import, because `equipoise compare` starts faster without this module.
     from equipoise.why.result import with_experiment
 
     record = ledger.read_run(run)
@@ -60,7 +62,7 @@ def read_result(run: str, ledger: Ledger, output: OutputOptions) -> CampaignResu
 def other_campaigns_of(record: RunRecord, ledger: Ledger) -> list[RunSummary]:
     """Return the other campaigns of the same commands.
 
-    A campaign on several hosts is one entry.
+    A fleet's campaign is one entry. The field ``whole`` of a host's part is the fleet's campaign.
     """
     own_ids = {record.id}
     if record.plan.membership is not None:
@@ -106,26 +108,27 @@ def warnings_if_allowed(
 
     Raise `UnusableInput` if a difference is not allowed by name.
     """
-    values_by_name: ValuesByFact = {
-        difference.name: (_text(difference.reference_value), _text(difference.value))
+    # Facts of the reference result are "there", facts of the new result are "here".
+    values_by_fact: ValuesByFact = {
+        difference.name: (_fact_text(difference.reference_value), _fact_text(difference.value))
         for difference in differences
     }
-    require_allowed(values_by_name, allowed, "measure both in one campaign")
+    require_allowed(values_by_fact, allowed, "measure both in one campaign")
     return tuple(
         environment_warning(
             name,
             values,
             "measure both in one campaign: the ratio includes the effect of this difference",
         )
-        for name, values in values_by_name.items()
+        for name, values in values_by_fact.items()
     )
 
 
 def require_allowed(differences: ValuesByFact, allowed: Collection[str], alternative: str) -> None:
     """Check that campaigns differ only in facts that are allowed by name.
 
-    Raise `UnusableInput` if another fact differs. ``alternative`` is the remedy that the hint
-    offers before ``--allow``; ``{name}`` in this text is replaced by the name of the fact.
+    Raise `UnusableInput` if another fact differs. Its hint offers ``alternative``, in which the
+    fact replaces ``{name}``, and then ``--allow``.
     """
     facts = [fact for fact in differences if fact not in allowed]
     if not facts:
@@ -150,12 +153,12 @@ def _values_text(values: Sequence[str]) -> str:
     )
 
 
-def _text(value: Any) -> str:
+def _fact_text(value: Any) -> str:
     return "unknown" if value is None else str(value)
 
 
-def name_in_record(record: RunRecord, name: str | None) -> str | None:
-    """Return the name of a condition in the ledger, from this name or the name in reports."""
+def name_in_ledger(record: RunRecord, name: str | None) -> str | None:
+    """Return the name of a condition in the ledger; ``name`` may be its name in reports."""
     displayed_conditions = records_for_display((record,), show_env=False)[0].plan.conditions
     for recorded, displayed in zip(record.plan.conditions, displayed_conditions, strict=True):
         if name in (recorded.name, displayed.name):
@@ -169,14 +172,15 @@ def write_and_print(result: CampaignResult, output: OutputOptions) -> None:
     Raise `UnusableInput` if a file cannot be written.
     """
     write_files(result, output)
-    if output.has_screen:
-        from equipoise.report.builders.result import CampaignReport, campaign_document
+    if output.prints_result:
+        from equipoise.report.builders.result import ReportInput, campaign_document
         from equipoise.report.renderers.terminal import print_document
 
-        report = CampaignReport(
+        report_input = ReportInput(
             result.document, ledger=output.ledger, other_campaigns=result.other_campaigns
         )
-        print_document(campaign_document(report), color=output.color, form=output.screen_form)
+        document = campaign_document(report_input)
+        print_document(document, color=output.color, form=output.terminal_form)
 
 
 def write_files(result: CampaignResult, output: OutputOptions) -> None:

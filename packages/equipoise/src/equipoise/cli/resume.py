@@ -50,7 +50,7 @@ def command(request: ResumeRequest) -> int:
         record = ledger.read_run(run)
     membership = record.plan.membership
     if membership is not None:
-        # If this host could resume the run, the copy of the coordinator would differ.
+        # The coordinator of the fleet has a copy of the run, which would then differ.
         raise UnusableInput(
             f"run {record.id} is one host's part of a campaign on several hosts",
             hint="on the host that started the campaign, run equipoise resume "

@@ -101,13 +101,13 @@ class SuiteOptions(Struct, frozen=True):
     """Options that name the benchmarks of each revision, and the build."""
 
     argv: tuple[str, ...] = ()
-    """Command after ``--``: the program and its arguments."""
+    """Command after ``--``: a program with its arguments."""
     kind: str | None = None
-    """Name of a benchmark tool, from ``--kind``."""
+    """Name of a benchmark tool, such as ``cargo``, which runs many benchmarks at once."""
     benches: tuple[str, ...] = ()
     """Values of ``--bench``, such as ``sort=./sort words``."""
     suite: Path | None = None
-    """File that describes several benchmarks."""
+    """File with a suite, which is a list of benchmarks."""
     build: str | None = None
     """Command line that builds a revision."""
 

@@ -90,7 +90,7 @@ def command(request: RunRequest) -> int:
     limits, ranking = request.limits, request.ranking
     prepared_study = prepare_study(request.options, output.ledger)
     if sys.stderr.isatty() and not output.quiet:
-        # The result has these warnings, too, but perhaps hours later.
+        # The result has these warnings, too, but the campaign may take hours.
         for warning in prepared_study.warnings:
             say(warning.summary, warning.hint)
     study = prepared_study.study

@@ -22,6 +22,7 @@ class ShowRequest(Struct, frozen=True, kw_only=True):
 
     run: str
     other: str | None
+    """Second run, which is compared with ``run``."""
     pooled: bool
     output: OutputOptions
 
@@ -71,7 +72,6 @@ def command(request: ShowRequest) -> int:
 
 
 def _show_two(run: str, other: str, output: OutputOptions) -> None:
-    """Compare the run ``other`` with the reference ``run``, and show the result."""
     with open_for_reading(output.ledger) as ledger:
         reference, record = ledger.read_run(run), ledger.read_run(other)
         other_campaigns = results.other_campaigns_of(record, ledger)
@@ -95,7 +95,7 @@ def _show_pooled(run: str, output: OutputOptions) -> None:
         )
     with open_for_reading(output.ledger) as ledger:
         campaigns = ledger.runs_with_same_commands(ledger.read_run(run).plan)
-        # A campaign on several hosts has no trials, so pool the campaigns of its hosts.
+        # A fleet's campaign has no trials itself, so pool the campaigns of its hosts.
         records = [ledger.read_run(campaign.id) for campaign in campaigns if campaign.hosts is None]
         records = [record for record in records if not record.plan.rules.has_members]
     pooled = pooled_campaigns(records_for_display(records, show_env=output.show_env))

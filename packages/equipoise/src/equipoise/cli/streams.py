@@ -1,7 +1,7 @@
 """Standard streams that handle a closed pipe and a full disk, and `say`, which prints messages.
 
-`prepare_standard_streams` replaces the streams at the start of the process. After this, standard
-output raises `OutputFailed` if a result cannot be written. Standard error drops a message that
+`prepare_standard_streams` replaces the streams at the start of the process. The new standard output
+raises `OutputFailed` if a result cannot be written. The new standard error drops a message that
 cannot be written, because the exit status still reports the problem.
 """
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _STDIN, _STDOUT, _STDERR = 0, 1, 2
 _STRICT_HANDLERS = ("strict", "surrogateescape")
-"""Error handlers that raise an error if the encoding lacks a character."""
+"""Error handlers that raise an error for a character outside of the encoding."""
 
 
 class OutputFailed(Exception):
@@ -84,7 +84,7 @@ def prepare_standard_streams() -> None:
         _open_null_device(_STDIN, os.O_RDONLY)
         sys.stdin = open(_STDIN, encoding="utf-8", closefd=False)  # noqa: SIM115
     if sys.stdout is None:
-        # Open for reading, so that writing fails; another file cannot get this descriptor.
+        # Open for reading, so that writing fails. Another file can no longer get this descriptor.
         _open_null_device(_STDOUT, os.O_RDONLY)
     if sys.stderr is None:
         _open_null_device(_STDERR, os.O_WRONLY)
@@ -121,7 +121,6 @@ def _open_null_device(descriptor: int, flags: int) -> None:
 
 
 def _text_stream(raw: io.FileIO, replaced_stream: TextIO | None) -> TextIO:
-    """Return a text stream with the encoding and the buffering of ``replaced_stream``."""
     error_handler = "strict" if replaced_stream is None else str(replaced_stream.errors)
     return io.TextIOWrapper(
         io.BufferedWriter(raw),

@@ -18,8 +18,8 @@ MIN_FORECAST_S = 20.0
 class StudyForecast:
     """Forecast of a study's time, from the trials of its first block.
 
-    The first block may be a warm-up. In a resumed campaign, the first block is the block after the
-    ``blocks_before`` complete blocks. A verdict is possible after ``first_verdict_block``.
+    The first block may be a warm-up. A resumed campaign has ``blocks_before`` complete blocks; its
+    first block is the next. The first verdict is possible after the block ``first_verdict_block``.
     ``author_block_s`` is the time of one block on the machine of the study's author, if known.
     """
 
@@ -31,7 +31,7 @@ class StudyForecast:
         self._budget_s = plan.stopping.budget_s
         stopping = plan.stopping
         self._max_blocks = math.inf if stopping.blocks is None else stopping.blocks - blocks_before
-        self._blocks_despite_budget = stopping.blocks_before_budget - blocks_before
+        self._min_blocks = stopping.blocks_before_budget - blocks_before
         self._blocks_before_verdict = max(1, first_verdict_block - blocks_before)
         self._author_block_s = author_block_s
         self._trial_seconds: list[float] = []
@@ -90,7 +90,7 @@ class StudyForecast:
     def _milestones(self, block_s: float) -> str:
         """Return when the first verdicts and the end are expected, if a block takes ``block_s``."""
         # The last block may begin just before the budget is spent, so its time is added.
-        budget_s = max(self._budget_s + block_s, self._blocks_despite_budget * block_s)
+        budget_s = max(self._budget_s + block_s, self._min_blocks * block_s)
         end_s = min(budget_s, self._max_blocks * block_s)
         end_phrase = f"the end after at most {waiting_time(end_s)}"
         if not self._has_comparisons:

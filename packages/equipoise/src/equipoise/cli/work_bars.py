@@ -1,8 +1,8 @@
 """Progress bars on a terminal for work that is not a campaign: a match, a search, an observation.
 
 Each function is a context manager: it shows a bar or a sentence, yields a function that updates the
-display, and removes the display at the end. The function is ``None``, or does nothing, if ``quiet``
-is set or stderr is not a terminal.
+display, and removes the display at the end. If ``quiet`` is set or stderr is not a terminal, there
+is no display: the yielded function does nothing, or is ``None``.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def status_line(*, quiet: bool, color: bool) -> Iterator[Callable[[str], object]
         yield lambda _: None
         return
     with Console(stderr=True, no_color=not color).status("reading") as status:
-        # In a plain string, rich would read brackets as mark-up.
+        # Rich would read brackets in a plain string as mark-up.
         yield lambda sentence: status.update(Text(visible(sentence)))
 
 

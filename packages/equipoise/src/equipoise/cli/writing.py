@@ -1,6 +1,7 @@
 """Functions that write the files of a command: documents, reports and figures.
 
-A complete new file replaces the old file, so a file is never half written.
+A document is a result in an order for readers. A complete new file replaces the old file, so a file
+is never half written.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from equipoise.model.result import ResultDocument
 
 if TYPE_CHECKING:
     from equipoise.figures.gallery import Figure
-    from equipoise.report.builders.result import CampaignReport
+    from equipoise.report.builders.result import ReportInput
     from equipoise.report.document import Document, Figures
 
 FIGURE_EXTENSIONS = ("html", "svg", "png")
@@ -32,7 +33,7 @@ FIGURE_EXTENSIONS = ("html", "svg", "png")
 MAX_ID_LETTERS = 80
 """Maximum length of a run's id in the name of its folder."""
 ReportedCampaign = tuple[ResultDocument, RunRecord | None]
-"""A result and the record of its campaign. There is no record if a JSON file has the result."""
+"""A result and the record of its campaign; no record if the result is from a JSON file."""
 
 
 def write_output(document: Document, to_json: Callable[[], bytes], output: OutputOptions) -> None:
@@ -48,10 +49,10 @@ def write_output(document: Document, to_json: Callable[[], bytes], output: Outpu
 
         save_figures(figures_of(document), output.figures)
     write_json(output.json_file, to_json)
-    if output.has_screen:
+    if output.prints_result:
         from equipoise.report.renderers.terminal import print_document
 
-        print_document(document, color=output.color, form=output.screen_form)
+        print_document(document, color=output.color, form=output.terminal_form)
 
 
 def _with_time_and_machine(document: Document) -> Document:
@@ -92,42 +93,43 @@ def write_report(path: Path, campaigns: Sequence[ReportedCampaign]) -> None:
     """
     from equipoise.report.builders.result import campaign_documents
 
-    reports = [report_of(*campaign, with_figures=has_figures(path)) for campaign in campaigns]
-    write_documents(path, campaign_documents(reports))
+    with_figures = has_figures(path)
+    inputs = [report_input_of(*campaign, with_figures=with_figures) for campaign in campaigns]
+    write_documents(path, campaign_documents(inputs))
 
 
-def report_of(
-    document: ResultDocument, record: RunRecord | None, *, with_figures: bool
-) -> CampaignReport:
-    """Return the report of a campaign, with the data for figures if ``with_figures`` is true.
+def report_input_of(
+    result: ResultDocument, record: RunRecord | None, *, with_figures: bool
+) -> ReportInput:
+    """Return the input of a campaign's report; the data for figures only if ``with_figures``.
 
     Raise `UnusableInput` if figures are requested, and altair or vl-convert is not installed.
     """
     from equipoise.analysis.sequences import sequences_of, sequences_of_document
-    from equipoise.report.builders.result import CampaignReport
+    from equipoise.report.builders.result import ReportInput
 
     if not with_figures:
-        return CampaignReport(document)
+        return ReportInput(result)
     from equipoise.shared.pictures import require_figures
     from equipoise.studies.catalogue import analysis_of
 
     require_figures()
-    study_analysis = analysis_of(document.run.study)
-    return CampaignReport(
-        document,
-        sequences=sequences_of_document(document) if record is None else sequences_of(record),
-        study_figures=() if study_analysis is None else tuple(study_analysis.figures(document)),
-        flame_graph=None if record is None else flame_graph_of(record, document),
+    study_analysis = analysis_of(result.run.study)
+    return ReportInput(
+        result,
+        sequences=sequences_of_document(result) if record is None else sequences_of(record),
+        study_figures=() if study_analysis is None else tuple(study_analysis.figures(result)),
+        flame_graph=None if record is None else flame_graph_of(record, result),
     )
 
 
-def flame_graph_of(record: RunRecord, document: ResultDocument) -> bytes | None:
-    """Return the flame graph of the explained gap as SVG; ``None`` without a profile."""
+def flame_graph_of(record: RunRecord, result: ResultDocument) -> bytes | None:
+    """Return the flame graph of the explained gap as SVG; ``None`` if there is no profile."""
     from equipoise.why.differences.stacks import can_be_drawn, draw_profiles
     from equipoise.why.explanation import evidence_of_gap
     from equipoise.why.gap import choose_gap
 
-    extra_time = document.extra_time
+    extra_time = result.extra_time
     if extra_time is None:
         return None
     names = extra_time.baseline, extra_time.candidate
@@ -152,7 +154,7 @@ def write_documents(path: Path, documents: Sequence[Document]) -> None:
 
 
 def markdown_with_figures(documents: Sequence[Document], path: Path) -> str:
-    """Return documents as Markdown for the file ``path``; write the figures next to the file.
+    """Return documents as Markdown for the file ``path``; write the figures next to this file.
 
     If altair or vl-convert is not installed, print a message and leave out the figures. Raise
     `UnusableInput` if a figure cannot be written.

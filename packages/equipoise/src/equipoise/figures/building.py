@@ -1,7 +1,7 @@
 """Parts that all charts share: colours and shapes of conditions, axes, lines and bars.
 
-A channel of a chart maps a field of the data to a position, a colour or a shape. An axis of ratios
-shows percent if all ratios are near 1, and otherwise factors on a logarithmic scale.
+A channel of a chart maps a field of the data to a position, a colour or a shape. The axis of ratios
+shows changes in percent if all ratios are near 1, and factors (such as 3) if not.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from equipoise.shared.theme import PALETTE
 
 _MAX_PERCENT_RATIO = 2.0
 """If a ratio or its inverse is larger, the axis shows factors, not percent."""
-_LABEL_GAP_AT_ONE = 0.11
+_MIN_LABEL_GAP_AT_ONE = 0.11
 """Minimum distance between the label at 1 and another label, as a share of the axis."""
 _MARGIN_SHARE = 0.08
 """Empty space at each end of an axis, as a share of the drawn range."""
@@ -47,7 +47,7 @@ def condition_color(names: Sequence[str]) -> alt.Color:
 
 
 def condition_shape(names: Sequence[str]) -> alt.Shape:
-    """Return the channel for the shapes of conditions; equal colours have different shapes."""
+    """Return the channel for shapes; two conditions with the same colour have different shapes."""
     _, shape = _condition_channels(names)
     return shape
 
@@ -60,9 +60,9 @@ def _condition_channels(names: Sequence[str]) -> tuple[alt.Color, alt.Shape]:
     return color_and_shape("condition", names, indices, legend, shape_indices)
 
 
-def condition_index(document: ResultDocument, name: str) -> int:
+def condition_index(result: ResultDocument, name: str) -> int:
     """Return the index of a condition in the plan; the index decides the colour and the shape."""
-    names = [condition.name for condition in document.conditions]
+    names = [condition.name for condition in result.conditions]
     return names.index(name) if name in names else len(names)
 
 
@@ -72,31 +72,33 @@ def count_axis(field: str, low: float, high: float, title: str) -> alt.X:
     return linear(alt.X, field, low, high, title=title, **ticks)
 
 
-def log_x(field: str, title: str, padding: int, **axis: Any) -> alt.X:
-    """Return a logarithmic horizontal axis; ``axis`` has further settings of its labels."""
+def log_x_axis(field: str, title: str, padding: int, **label_settings: Any) -> alt.X:
+    """Return a logarithmic horizontal axis."""
     scale = alt.Scale(type="log", nice=False, padding=padding)
-    return alt.X(field, title=title, scale=scale, axis=alt.Axis(**axis))
+    return alt.X(field, title=title, scale=scale, axis=alt.Axis(**label_settings))
 
 
-def log_y(title: str, low: float, high: float) -> alt.Y:
+def log_y_axis(title: str, low: float, high: float) -> alt.Y:
     """Return a logarithmic vertical axis, with labels at round numbers from ``low`` to ``high``."""
     scale = alt.Scale(type="log", nice=False, padding=12)
     axis = alt.Axis(values=log_ticks(low, high), format="~r")
     return alt.Y("value:Q", title=title, scale=scale, axis=axis)
 
 
-def bars(rows: Rows, x: alt.X, y: alt.Y, names: Sequence[str], width: float = 2) -> alt.Chart:
-    """Return a bar from ``low`` to ``high`` at each point, on the axis ``y``."""
+def interval_bars(
+    rows: Rows, x: alt.X, y: alt.Y, names: Sequence[str], width: float = 2
+) -> alt.Chart:
+    """Return a vertical bar for each row, from its field ``low`` to its field ``high``."""
     low = alt.Y("low:Q", title=y["title"], scale=y["scale"], axis=y["axis"])
     return layer(rows, rule(width), x=x, y=low, y2="high:Q", color=condition_color(names))
 
 
-def interval_ends(rows: Rows) -> list[float]:
+def positive_ends(rows: Rows) -> list[float]:
     """Return the ends of intervals that are above 0, for a logarithmic axis."""
     return [float(row[end]) for row in rows for end in ("low", "high") if row[end] > 0]
 
 
-def lines(
+def lines_and_points(
     rows: Rows,
     x: alt.X,
     y: alt.Y,
@@ -121,24 +123,24 @@ def point_labels(rows: Rows, x: alt.X, y: alt.Y, field: str) -> list[alt.Chart]:
     return labels(rows, field, x=x, y=y, mark=mark)
 
 
-def quantity_axis(quantity: DrawnQuantity, count: int) -> alt.Axis:
-    """Return the axis of a quantity with about ``count`` labels."""
+def quantity_axis(quantity: DrawnQuantity, label_count: int) -> alt.Axis:
+    """Return the axis of a quantity with about ``label_count`` labels."""
     return alt.Axis(
         title=quantity.title(),
-        tickCount=count,
+        tickCount=label_count,
         values=quantity.ticks() or alt.Undefined,
-        format="~r" if quantity.logarithmic else alt.Undefined,
+        format="~r" if quantity.is_logarithmic else alt.Undefined,
     )
 
 
 def quantity_scale(quantity: DrawnQuantity) -> alt.Scale:
     """Return the scale of a quantity over its drawn range."""
-    scale_type: Literal["linear", "log"] = "log" if quantity.logarithmic else "linear"
+    scale_type: Literal["linear", "log"] = "log" if quantity.is_logarithmic else "linear"
     return plain_scale(quantity.low, quantity.high, kind=scale_type)
 
 
 class RatioAxis(Struct, frozen=True):
-    """Axis of ratios of costs: changes in percent near 1, otherwise factors."""
+    """Axis of ratios of costs, in percent or as factors."""
 
     low: float
     """Smallest drawn ratio."""
@@ -148,12 +150,12 @@ class RatioAxis(Struct, frozen=True):
     """Whether the axis shows changes in percent instead of factors."""
 
     def coordinate(self, ratio: float) -> float:
-        """Return the coordinate of a ratio; a ratio outside of the range gets the edge."""
+        """Return the coordinate of a ratio: the nearest edge, if it is outside of the range."""
         clipped = min(max(ratio, self.low), self.high)
         return rounded(100.0 * (clipped - 1.0) if self.in_percent else clipped)
 
     def coordinates(self, ratio: float | None, interval: Interval) -> dict[str, float | None]:
-        """Return the coordinates of a ratio and its interval; an unknown end gets the edge."""
+        """Return the coordinates of a ratio and its interval; the edge if an end is unknown."""
         low, high = interval
         return {
             "ratio": None if ratio is None else self.coordinate(ratio),
@@ -170,7 +172,7 @@ class RatioAxis(Struct, frozen=True):
             yield "A bar that reaches the edge goes on beyond it."
 
     def channel(self, channel_type: type[Position], subject: str) -> Position:
-        """Return a channel with this axis for bars, which begin at the field ``low``.
+        """Return a channel with this axis for bars that begin at the field ``low``.
 
         ``subject`` names the ratio in the title.
         """
@@ -190,13 +192,13 @@ class RatioAxis(Struct, frozen=True):
 
     def _ticks(self) -> Iterator[float]:
         """Yield round ratios, except those whose labels would touch the label at 1."""
-        gap = _LABEL_GAP_AT_ONE * math.log(self.high / self.low)
+        gap = _MIN_LABEL_GAP_AT_ONE * math.log(self.high / self.low)
         for tick in log_ticks(self.low, self.high):
             if tick == 1.0 or abs(math.log(tick)) >= gap:
                 yield tick
 
     def reference_marks(self, min_effect: float, channel: alt.X | alt.Y) -> list[alt.Chart]:
-        """Draw a line at the ratio 1, and a strip of ratios that are too near 1 to matter."""
+        """Draw a line at the ratio 1, and a strip over the ratios that are too near 1 to matter."""
         margin = 1.0 + min_effect / 100.0
         strip = [{"low": self.coordinate(1.0 / margin), "until": self.coordinate(margin)}]
         axis = "x" if isinstance(channel, alt.X) else "y"

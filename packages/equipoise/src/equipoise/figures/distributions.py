@@ -1,4 +1,7 @@
-"""Chart of the distribution of each condition: trials as dots, density, median and modes."""
+"""Chart of the distribution of each condition: trials as dots, density, median and modes.
+
+Each condition has a row: its density (a hill) is above a horizontal line, its dots are below.
+"""
 
 from __future__ import annotations
 
@@ -37,39 +40,41 @@ HOW_TO_READ = (
 )
 
 ROW_HEIGHT = 112
-"""Height of a condition's row in pixels. The heights below are fractions of it."""
-BINS = 80
+"""Height of a row in pixels. The heights below are fractions of this height."""
+BIN_COUNT = 80
 """Number of bars if bars replace the dots."""
 _HILL_HEIGHT = 0.40
 _DOTS_HEIGHT = 0.34
 _GAP_HEIGHT = 0.07
-"""Space between the line of a condition and its dots."""
-_LABEL_Y = 0.5
-"""Distance of the name above the line of its condition, in rows."""
+"""Space between the line of a row and its dots."""
+_NAME_Y = 0.5
+"""Distance from the line of a row up to the name of its condition."""
 _STRIP_HEIGHT = LABEL_STRIP_PIXELS / ROW_HEIGHT
+_UNKNOWN_DENSITY = 0.6
+"""Relative density that spreads the dots if there are too few values for a density."""
 _GOLDEN_RATIO = (math.sqrt(5.0) - 1.0) / 2.0
 
 Floats = NDArray[np.float64]
 
 
 def distributions(
-    document: ResultDocument, metric: str | None = None, *, max_dots: int = MAX_DOTS
+    result: ResultDocument, metric: str | None = None, *, max_dots: int = MAX_DOTS
 ) -> alt.LayerChart:
     """Draw the analysed trials of every condition on one axis, by default of the primary metric.
 
-    With more than ``max_dots``, bars of counts replace the dots.
+    With more than ``max_dots`` trials, bars of counts replace the dots.
     """
-    metric = metric or primary_metric(document)
-    values = analysed_values(document, metric)
+    metric = metric or primary_metric(result)
+    values = analysed_values(result, metric)
     quantity = drawn_quantity(metric, list(values.values()))
     row_count, trial_count = len(values), sum(map(len, values.values()))
     panel = _Panel(
-        document,
+        result,
         metric,
         values,
         quantity,
         alt.X("x:Q", scale=quantity_scale(quantity), axis=quantity_axis(quantity, 8)),
-        alt.Y("y:Q", scale=plain_scale(0.5 - row_count, _LABEL_Y + _STRIP_HEIGHT / 2), axis=None),
+        alt.Y("y:Q", scale=plain_scale(0.5 - row_count, _NAME_Y + _STRIP_HEIGHT / 2), axis=None),
     )
     notes = panel.notes()
     if trial_count > max_dots:
@@ -94,9 +99,9 @@ def distributions(
 
 
 class _Panel(Struct, frozen=True):
-    """Drawing area with a row for each condition: density (a hill), dots and median."""
+    """Drawing area with a row for each condition."""
 
-    document: ResultDocument
+    result: ResultDocument
     metric: str
     values_by_condition: dict[str, list[float]]
     quantity: DrawnQuantity
@@ -113,11 +118,10 @@ class _Panel(Struct, frozen=True):
         return density(coordinates, low, high)
 
     def relative_density(self, values: list[float]) -> Callable[[float], float]:
-        """Return the density of trials as a function of a value; its maximum is 1."""
+        """Return the density of trials as a function of a value; the maximum density is 1."""
         quantity, hill = self.quantity, self.density_of(values)
         if hill is None:
-            # There are too few values for a density, so spread all dots equally.
-            return lambda value: 0.6
+            return lambda value: _UNKNOWN_DENSITY
         return lambda value: float(np.interp(quantity.coordinate(quantity.scaled(value)), *hill))
 
     def draw(self, rows: Rows, mark: alt.MarkDef, **channels: Any) -> alt.Chart:
@@ -125,17 +129,17 @@ class _Panel(Struct, frozen=True):
         return layer(rows, mark, **{"x": self.x, "y": self.y, **channels})
 
     def analysed_trials(self) -> Iterator[tuple[TrialRow, int, float]]:
-        """Yield each analysed trial with a value, the row of its condition, and the value."""
+        """Yield each analysed trial with a value, the index of its condition, and the value."""
         names = list(self.values_by_condition)
-        for _, trial, value in trials_with_values(self.document, self.metric):
+        for _, trial, value in trials_with_values(self.result, self.metric):
             if trial.analysed and trial.condition in self.values_by_condition:
                 yield trial, names.index(trial.condition), value
 
     def summaries(self) -> list[tuple[int, MetricSummary]]:
-        """Return the row and the summary of each condition with a finite median."""
+        """Return the index and the summary of each condition with a finite median."""
         return [
             (index, summary)
-            for index, condition in enumerate(self.document.conditions)
+            for index, condition in enumerate(self.result.conditions)
             if (summary := condition.metrics.get(self.metric)) is not None
             and math.isfinite(summary.median)
         ]
@@ -149,7 +153,9 @@ class _Panel(Struct, frozen=True):
                 continue
             rows: Rows = [
                 {
-                    "x": rounded(math.exp(coordinate) if self.quantity.logarithmic else coordinate),
+                    "x": rounded(
+                        math.exp(coordinate) if self.quantity.is_logarithmic else coordinate
+                    ),
                     "y": round(_HILL_HEIGHT * height - index, 4),
                     "base": -index,
                 }
@@ -160,7 +166,7 @@ class _Panel(Struct, frozen=True):
         return charts
 
     def dots(self) -> list[alt.Chart]:
-        """Draw each trial as a dot; dense dots are spread vertically."""
+        """Draw each trial as a dot; where trials are dense, spread their dots vertically."""
         quantity = self.quantity
         rows: list[Rows] = [[] for _ in self.values_by_condition]
         densities = [self.relative_density(values) for values in self.values_by_condition.values()]
@@ -190,8 +196,8 @@ class _Panel(Struct, frozen=True):
                 quantity.scaled(value) for value in values if not quantity.is_beyond(value)
             ]
             coordinates = [quantity.coordinate(value) for value in drawn_values]
-            counts, edges = np.histogram(coordinates, bins=BINS, range=(low, high))
-            bin_ends = np.exp(edges) if quantity.logarithmic else edges
+            counts, edges = np.histogram(coordinates, bins=BIN_COUNT, range=(low, high))
+            bin_ends = np.exp(edges) if quantity.is_logarithmic else edges
             top = -index - _GAP_HEIGHT
             rows: Rows = [
                 {
@@ -210,7 +216,7 @@ class _Panel(Struct, frozen=True):
         return charts
 
     def edge_arrows(self) -> list[alt.Chart]:
-        """Draw arrows at the edge, with the number of trials that timed out or lie beyond."""
+        """Draw arrows at the edges, with the number of trials that timed out or lie beyond."""
         quantity = self.quantity
         edge_counts: Counter[tuple[int, bool, str]] = Counter()
         for _, index, value in self.analysed_trials():
@@ -256,7 +262,7 @@ class _Panel(Struct, frozen=True):
 
     def modes(self) -> list[alt.Chart]:
         """Draw the position and the share of each mode, if there are several modes."""
-        summaries = [condition.metrics.get(self.metric) for condition in self.document.conditions]
+        summaries = [condition.metrics.get(self.metric) for condition in self.result.conditions]
         rows: Rows = [
             {
                 "x": self.quantity.clipped(mode.value),
@@ -268,7 +274,7 @@ class _Panel(Struct, frozen=True):
             if summary is not None and len(summary.modes) > 1
             for number, mode in enumerate(summary.modes)
         ]
-        # The text of the lowest mode is on its left, so that texts of near modes do not overlap.
+        # The text of the lowest mode is left of the mode, so that texts of near modes do not touch.
         sides: tuple[tuple[bool, Literal["right", "left"], int], ...] = (
             (True, "right", 5),
             (False, "left", -5),
@@ -287,18 +293,18 @@ class _Panel(Struct, frozen=True):
         ]
 
     def name_strips(self) -> alt.Chart:
-        """Draw strips behind the names, which hide the grid."""
-        return label_strips(self.name_rows(), self.y)
+        """Draw strips behind the names; the strips hide the grid."""
+        return label_strips(self.names_with_positions(), self.y)
 
     def name_labels(self) -> list[alt.Chart]:
         """Write the name of each condition above its row."""
         mark = {"align": "left", "limit": alt.ExprRef("width - 8")}
-        return labels(self.name_rows(), "text:N", x=alt.value(4), y=self.y, mark=mark)
+        return labels(self.names_with_positions(), "text:N", x=alt.value(4), y=self.y, mark=mark)
 
-    def name_rows(self) -> Rows:
+    def names_with_positions(self) -> Rows:
         """Return the position and the name of each condition."""
         return [
-            {"y": _LABEL_Y - index, "text": name if values else f"{name} (no trial to show)"}
+            {"y": _NAME_Y - index, "text": name if values else f"{name} (no trial to show)"}
             for index, (name, values) in enumerate(self.values_by_condition.items())
         ]
 
@@ -306,12 +312,12 @@ class _Panel(Struct, frozen=True):
         """Return the notes on unknown values and on the scale."""
         notes = []
         known_count = sum(
-            row.analysed for _, row, _ in trials_with_values(self.document, self.metric)
+            row.analysed for _, row, _ in trials_with_values(self.result, self.metric)
         )
-        unknown_count = sum(row.analysed for row in self.document.trials) - known_count
+        unknown_count = sum(row.analysed for row in self.result.trials) - known_count
         if unknown_count:
             notes.append(f"{unknown_count} analysed trials have no known {self.quantity.name}.")
-        if self.quantity.logarithmic:
+        if self.quantity.is_logarithmic:
             notes.append("The axis is logarithmic: the conditions lie far apart.")
         return notes
 
@@ -319,7 +325,7 @@ class _Panel(Struct, frozen=True):
         """Return the medians as text, for readers who cannot see the chart."""
         sentences = []
         for index, summary in self.summaries():
-            condition = self.document.conditions[index]
+            condition = self.result.conditions[index]
             median = f"median {self.quantity.scaled(summary.median):g} {self.quantity.unit}"
             sentences.append(f"{condition.name}: {median.strip()}, {condition.trials} trials")
         return f"Distribution of the {self.quantity.name} by condition. " + "; ".join(sentences)

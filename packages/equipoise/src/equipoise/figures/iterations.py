@@ -1,4 +1,4 @@
-"""Chart of the iterations within the trials of a condition, and the level of the iterations."""
+"""Chart of the iterations within trials. A level is the mean of a stretch of equal iterations."""
 
 from __future__ import annotations
 
@@ -34,7 +34,6 @@ HEIGHT = 260
 MAX_POINTS = 200
 """Maximum number of points of a line; with more iterations, a point is a median of several."""
 MAX_TRIALS = 10
-"""Maximum number of trials that the chart draws."""
 _MAX_LINEAR_RATIO = 3.0
 """Maximum ratio of the largest to the smallest value on a linear axis."""
 _MARGIN_SHARE = 0.05
@@ -42,8 +41,6 @@ _MARGIN_SHARE = 0.05
 
 
 class _Trial(Struct, frozen=True):
-    """An analysed trial with the values of its iterations."""
-
     block: int
     values: Sequence[float]
     """Value of each iteration."""
@@ -52,10 +49,10 @@ class _Trial(Struct, frozen=True):
 
 
 def iterations(
-    document: ResultDocument, condition: ConditionResult, metric: str
+    result: ResultDocument, condition: ConditionResult, metric: str
 ) -> alt.LayerChart | None:
-    """Draw the first `MAX_TRIALS` analysed trials; ``None`` if they report no iterations."""
-    all_trials = _read_trials(document, condition, metric)
+    """Draw the first `MAX_TRIALS` analysed trials; ``None`` if no trial reports iterations."""
+    all_trials = _reported_trials(result, condition, metric)
     trials = all_trials[:MAX_TRIALS]
     if not trials:
         return None
@@ -66,8 +63,8 @@ def iterations(
     name = metric_name(metric)
     x = count_axis("iteration", 0.0, 1.0 + max_length, "iteration")
     y = _value_axis(name, unit, values / divisor)
-    color = color_of(condition_index(document, condition.name))
-    levels = _levels(trials, divisor)
+    color = color_of(condition_index(result, condition.name))
+    level_rows = _level_rows(trials, divisor)
     tooltip = tooltips(
         ("block:N", "block"),
         ("kind:N", "class of the trial"),
@@ -76,11 +73,11 @@ def iterations(
         ("value:Q", f"{name}, {unit}" if unit else name, ".5~r"),
     )
     thin_line = alt.MarkDef("line", strokeWidth=1, opacity=0.45, color=color, aria=False)
-    changes = [row for row in levels if row["iteration"] > 1]
+    change_rows = [row for row in level_rows if row["iteration"] > 1]
     layers = [
-        layer(_points(trials, group_size, divisor), thin_line, x=x, y=y, detail="block:N"),
-        layer(levels, rule(2.5, color=color), x=x, x2="end:Q", y=y, tooltip=tooltip),
-        layer(changes, point(40, color=color), x=x, y=y, tooltip=tooltip),
+        layer(_point_rows(trials, group_size, divisor), thin_line, x=x, y=y, detail="block:N"),
+        layer(level_rows, rule(2.5, color=color), x=x, x2="end:Q", y=y, tooltip=tooltip),
+        layer(change_rows, point(40, color=color), x=x, y=y, tooltip=tooltip),
     ]
     notes = [f"{metric}: {condition.iterations[metric].summary}."]
     if group_size > 1:
@@ -99,17 +96,19 @@ def iterations(
     )
 
 
-def _read_trials(document: ResultDocument, condition: ConditionResult, metric: str) -> list[_Trial]:
+def _reported_trials(
+    result: ResultDocument, condition: ConditionResult, metric: str
+) -> list[_Trial]:
     shapes = {trial.block: trial for trial in condition.iterations[metric].trials}
     return [
         _Trial(row.block, row.iterations[metric], shapes.get(row.block))
-        for row in document.trials
+        for row in result.trials
         if row.analysed and row.condition == condition.name and row.iterations.get(metric)
     ]
 
 
-def _points(trials: Sequence[_Trial], group_size: int, divisor: float) -> Rows:
-    """Return the points of the thin lines; each is a median of ``group_size`` values."""
+def _point_rows(trials: Sequence[_Trial], group_size: int, divisor: float) -> Rows:
+    """Return a row for each point of the thin lines: the median of ``group_size`` values."""
     return [
         {
             "iteration": 1 + start,
@@ -121,8 +120,7 @@ def _points(trials: Sequence[_Trial], group_size: int, divisor: float) -> Rows:
     ]
 
 
-def _levels(trials: Sequence[_Trial], divisor: float) -> Rows:
-    """Return a row for each stretch of iterations with one level."""
+def _level_rows(trials: Sequence[_Trial], divisor: float) -> Rows:
     return [
         {
             "iteration": 1 + stretch.begin,
@@ -140,7 +138,7 @@ def _levels(trials: Sequence[_Trial], divisor: float) -> Rows:
 def _value_axis(
     name: str, unit: str, values: np.ndarray[tuple[int], np.dtype[np.float64]]
 ) -> alt.Y:
-    """Return an axis over all values; outliers stay, because they may show a warm-up."""
+    """Return an axis over all values, also outliers, because outliers may show a warm-up."""
     title = f"{name}, in {unit}" if unit else name
     low, high = float(values.min()), float(values.max())
     if low > 0.0 and high > _MAX_LINEAR_RATIO * low:

@@ -1,4 +1,4 @@
-"""How an axis shows a metric: its name, its unit, the drawn range, and the labels."""
+"""The axis of a metric: its name, unit, range and labels."""
 
 from __future__ import annotations
 
@@ -26,23 +26,21 @@ _MAX_LINEAR_RATIO = 5.0
 """Maximum ratio of the largest to the smallest median on a linear axis."""
 _OUTER_PERCENTILES = (2.0, 98.0)
 """Percentiles around nearly all values of a group, without outliers."""
-_MAX_RANGES_BEYOND = 1.5
-"""Maximum distance from an outer percentile to an end of the axis. The unit is the distance between
-the two outer percentiles."""
+_MAX_DISTANCE_BEYOND = 1.5
+"""Maximum distance from an outer percentile to the next end of the axis, as a multiple of the
+distance between the two outer percentiles."""
 _MARGIN_SHARE = 0.07
 """Empty space at each end of an axis, as a share of the drawn range."""
-_DIGITS = 6
-"""Number of significant digits of a drawn number."""
+_SIGNIFICANT_DIGITS = 6
 _MAX_TICKS = 9
-"""Maximum number of labels of a logarithmic axis."""
-_MIN_DECADE_FACTOR = 4.0
-"""Minimum ratio of the ends of an axis with `_DECADE_LABELS`; else labels are evenly spaced."""
 _DECADE_LABELS = ((1, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9), (1, 2, 5), (1, 3), (1,))
 """Possible sets of labels, as multiples of a power of ten, from dense to sparse."""
+_MIN_DECADE_FACTOR = 4.0
+"""Minimum ratio of the ends of an axis with `_DECADE_LABELS`; else labels are evenly spaced."""
 
 _MAX_BAR_LENGTHS = 4.0
-"""Maximum distance on the axis from the outermost ratio to the end of a bar. The unit is the median
-length of a bar. A longer bar may be cut off."""
+"""Maximum distance from the outermost ratio to the end of a drawn bar, as a multiple of the median
+length of a bar. Longer bars are cut off."""
 
 
 class DrawnQuantity(Struct, frozen=True):
@@ -52,29 +50,28 @@ class DrawnQuantity(Struct, frozen=True):
     unit: str
     """Empty for a count or a metric without a known unit."""
     divisor: float
-    """Size of ``unit`` in the unit of the metric."""
+    """Size of ``unit`` in the unit of the metric: 0.001 for ms and a metric in seconds."""
     low: float
     """Lower end of the drawn range, in ``unit``."""
     high: float
     """Upper end of the drawn range, in ``unit``."""
-    logarithmic: bool
-    """Whether the axis is logarithmic."""
+    is_logarithmic: bool
 
     def title(self) -> str:
         """Return the title of the axis, with the unit."""
         with_unit = f"{self.name}, in {self.unit}" if self.unit else self.name
-        return f"{with_unit} (logarithmic scale)" if self.logarithmic else with_unit
+        return f"{with_unit} (logarithmic scale)" if self.is_logarithmic else with_unit
 
     def ticks(self) -> list[float] | None:
         """Return the positions of the labels; ``None`` lets the axis choose."""
-        return log_ticks(self.low, self.high) if self.logarithmic else None
+        return log_ticks(self.low, self.high) if self.is_logarithmic else None
 
     def scaled(self, value: float) -> float:
         """Return a value in ``unit``, rounded for drawing."""
         return rounded(value / self.divisor)
 
     def clipped(self, value: float) -> float:
-        """Return a value in ``unit``; a value outside of the drawn range gets the edge."""
+        """Return a value in ``unit``: the nearest edge, if it is outside of the drawn range."""
         return min(max(self.scaled(value), self.low), self.high)
 
     def is_beyond(self, value: float) -> bool:
@@ -82,13 +79,13 @@ class DrawnQuantity(Struct, frozen=True):
         return not self.low <= self.scaled(value) <= self.high
 
     def coordinate(self, value: float) -> float:
-        """Return a value in ``unit``, or the logarithm on a logarithmic axis."""
-        return math.log(value) if self.logarithmic else value
+        """Return a value that is in ``unit``; on a logarithmic axis, its logarithm."""
+        return math.log(value) if self.is_logarithmic else value
 
 
 def rounded(value: float) -> float:
-    """Round a number for drawing, to six significant digits."""
-    return float(f"{value:.{_DIGITS}g}")
+    """Round a number for drawing."""
+    return float(f"{value:.{_SIGNIFICANT_DIGITS}g}")
 
 
 def drawn_quantity(
@@ -96,18 +93,18 @@ def drawn_quantity(
 ) -> DrawnQuantity:
     """Choose the unit, the range and the scale for groups of finite values of a metric.
 
-    The unit suits a typical value, by default the largest median of the groups.
+    The unit suits the value ``typical``, by default the largest median of the groups.
     """
     arrays = [np.asarray(group, dtype=np.float64) for group in groups if len(group)]
     medians = [float(np.median(group)) for group in arrays]
     divisor, unit = unit_of(metric, typical or max(medians, default=1.0))
-    logarithmic = bool(
+    is_logarithmic = bool(
         arrays
         and min(float(group.min()) for group in arrays) > 0
         and max(medians) > _MAX_LINEAR_RATIO * min(medians)
     )
-    low, high = _drawn_range([group / divisor for group in arrays], logarithmic)
-    return DrawnQuantity(metric_name(metric), unit, divisor, low, high, logarithmic)
+    low, high = _drawn_range([group / divisor for group in arrays], is_logarithmic)
+    return DrawnQuantity(metric_name(metric), unit, divisor, low, high, is_logarithmic)
 
 
 def metric_name(metric: str) -> str:
@@ -119,9 +116,9 @@ def metric_name(metric: str) -> str:
 
 
 def unit_of(metric: str, typical: float) -> tuple[float, str]:
-    """Return the size and the name of a unit in which a typical value is easy to read.
+    """Return the size and the name of a unit in which the value ``typical`` is easy to read.
 
-    The end of a metric's name shows the unit: ``_s``, ``_bytes``, ``_per_s``, ``_bytes_per_s``.
+    A metric's name ends in its unit: ``_s``, ``_bytes``, ``_per_s`` or ``_bytes_per_s``.
     """
     units: Iterable[tuple[float, str]] = ()
     if metric.endswith("_bytes_per_s"):
@@ -163,27 +160,27 @@ def _even_ticks(low: float, high: float) -> list[float]:
     return [rounded(number * width) for number in range(first_number, last_number + 1)]
 
 
-def _drawn_range(groups: Sequence[NDArray[np.float64]], logarithmic: bool) -> tuple[float, float]:
-    """Return the range of an axis for all values except outliers (see `_MAX_RANGES_BEYOND`)."""
+def _drawn_range(groups: Sequence[NDArray[np.float64]], is_log: bool) -> tuple[float, float]:
+    """Return the range of an axis for all values except outliers (see `_MAX_DISTANCE_BEYOND`)."""
     if not groups:
         return (0.0, 1.0)
-    arrays = [np.log(group) if logarithmic else group for group in groups]
+    arrays = [np.log(group) if is_log else group for group in groups]
     percentiles = [np.percentile(group, _OUTER_PERCENTILES) for group in arrays]
     lowest = min(float(low) for low, _ in percentiles)
     highest = max(float(high) for _, high in percentiles)
-    max_distance = _MAX_RANGES_BEYOND * (highest - lowest)
+    max_distance = _MAX_DISTANCE_BEYOND * (highest - lowest)
     low = max(min(float(group.min()) for group in arrays), lowest - max_distance)
     high = min(max(float(group.max()) for group in arrays), highest + max_distance)
-    span = high - low if high > low else 1.0 if logarithmic else abs(high)
+    span = high - low if high > low else 1.0 if is_log else abs(high)
     margin = _MARGIN_SHARE * span
     low, high = low - margin, high + (margin or 1.0)
-    return (math.exp(low), math.exp(high)) if logarithmic else (low, high)
+    return (math.exp(low), math.exp(high)) if is_log else (low, high)
 
 
 def values_on_axis(bars: Sequence[tuple[float | None, Interval]]) -> Iterator[float | None]:
-    """Yield the values that an axis must include: all ratios, and ends of intervals near ratios.
+    """Yield the values that an axis must include; ``bars`` are ratios with their intervals.
 
-    A bar is a ratio with its interval. A very long bar may reach beyond the axis.
+    The values are all ratios and the ends of intervals, except ends that are far from all ratios.
     """
     yield from (ratio for ratio, _ in bars)
     known = [(ratio, interval) for ratio, interval in bars if ratio]

@@ -1,4 +1,4 @@
-"""Charts of ratios: all comparisons; one comparison by block, and by quantile."""
+"""Charts of ratios: all comparisons, one comparison by block, and one comparison by quantile."""
 
 from __future__ import annotations
 
@@ -51,32 +51,29 @@ HOW_TO_READ_SHIFT = (
     "change for all runs, a sloping one means that fast and slow runs differ in different ways. "
     "Each bar is an interval for that point alone."
 )
-COMPARED, CONTROL = "compared", "control"
+COMPARISON_KIND, CONTROL_KIND = "compared", "control"
 """Kinds of rows, which the legend names."""
-_COLOR_INDEX_BY_KIND = {COMPARED: 0, CONTROL: 5}
+_COLOR_INDEX_BY_KIND = {COMPARISON_KIND: 0, CONTROL_KIND: 5}
 """Index of the colour of each kind in the palette; the control is grey."""
 MAX_ROWS = 40
-"""Maximum number of comparisons that a chart draws."""
-MAX_POINTS = 400
-"""Maximum number of interim analyses that a chart draws."""
+MAX_INTERIM_ANALYSES = 400
 _ROW_HEIGHT = 38
 """Height of a row in pixels."""
 _LABEL_OFFSET = 14
 """Pixels between a name and the bar below."""
-_HEIGHT = 260
+_CHART_HEIGHT = 260
+"""Height in pixels of a chart of one comparison."""
 
 AnyComparison = Comparison | SampleComparison
 
 
 class _Row(Struct, frozen=True):
-    """A comparison with its label in the chart."""
-
     label: str
     comparison: AnyComparison
-    kind: str = COMPARED
-    """``COMPARED`` or ``CONTROL``."""
-    badge: str = ""
-    """Text for a comparison without a verdict."""
+    kind: str = COMPARISON_KIND
+    """`COMPARISON_KIND` or `CONTROL_KIND`."""
+    kind_name: str = ""
+    """Name of the kind of campaign, which a comparison without a verdict shows."""
 
     def describe(self) -> str:
         ratio, ends = self.comparison.ratio, self.comparison.ratio_ci
@@ -85,25 +82,27 @@ class _Row(Struct, frozen=True):
         return f"{self.label}: ratio {estimate}, {' to '.join(end_texts)}"
 
     def verdict(self) -> str:
-        if self.kind == CONTROL:
+        if self.kind == CONTROL_KIND:
             return "no verdict"
-        return self.comparison.verdict if isinstance(self.comparison, Comparison) else self.badge
+        if isinstance(self.comparison, Comparison):
+            return self.comparison.verdict
+        return self.kind_name
 
 
-def ratios(document: ResultDocument) -> alt.LayerChart | None:
+def ratios(result: ResultDocument) -> alt.LayerChart | None:
     """Draw the comparisons on the primary metric, and the control.
 
     Return ``None`` for a single comparison without a control: the answer shows its interval.
     """
-    metric = primary_metric(document)
-    comparisons = document.primary_comparisons
+    metric = primary_metric(result)
+    comparisons = result.primary_comparisons
     rows = _rows(comparisons)
-    rows += [replace(row, badge=document.kind.name) for row in _rows(document.samples)]
+    rows += [replace(row, kind_name=result.kind.name) for row in _rows(result.samples)]
     notes = []
-    if document.control is not None:
-        control = document.control.comparison
-        rows.append(_Row(f"control: {control.baseline} against itself", control, CONTROL))
-        floor = document.control.noise_floor
+    if result.control is not None:
+        control = result.control.comparison
+        rows.append(_Row(f"control: {control.baseline} against itself", control, CONTROL_KIND))
+        floor = result.control.noise_floor
         if floor is not None:
             notes.append(
                 f"The noise floor: the control's interval reaches {100 * (floor - 1):.3g} % from "
@@ -117,9 +116,9 @@ def ratios(document: ResultDocument) -> alt.LayerChart | None:
     return _draw(rows, title, f"{name} against the baseline", notes, min_effect)
 
 
-def other_ratios(document: ResultDocument) -> alt.LayerChart | None:
+def other_ratios(result: ResultDocument) -> alt.LayerChart | None:
     """Draw the comparisons on the other metrics; ``None`` if there are none."""
-    comparisons = document.other_comparisons
+    comparisons = result.other_comparisons
     if not comparisons:
         return None
     has_several_pairs = len({(other.baseline, other.candidate) for other in comparisons}) > 1
@@ -134,7 +133,7 @@ def other_ratios(document: ResultDocument) -> alt.LayerChart | None:
 
 
 def _rows(comparisons: Sequence[AnyComparison]) -> list[_Row]:
-    """Return a row for each comparison; a shared baseline is left out of the labels."""
+    """Return a row for each comparison; the labels name the baselines if they differ."""
     has_one_baseline = (
         len(comparisons) > 1 and len({comparison.baseline for comparison in comparisons}) == 1
     )
@@ -150,7 +149,7 @@ def _rows(comparisons: Sequence[AnyComparison]) -> list[_Row]:
 
 
 def sequence(
-    document: ResultDocument, comparison: Comparison, points: tuple[SequencePoint, ...]
+    result: ResultDocument, comparison: Comparison, points: tuple[SequencePoint, ...]
 ) -> alt.LayerChart:
     """Draw the estimate and its interval after every block.
 
@@ -164,14 +163,14 @@ def sequence(
     )
     name = metric_name(comparison.metric)
     y = axis.channel(alt.Y, f"{name} against the baseline")
-    stride = math.ceil(len(points) / MAX_POINTS)
+    stride = math.ceil(len(points) / MAX_INTERIM_ANALYSES)
     rows: Rows = [
         {"block": point.block, **axis.coordinates(point.ratio, (point.low, point.high))}
         # Take evenly spaced points, including the last point.
         for point in points[::-1][::stride][::-1]
     ]
     known_rows = [row for row in rows if row["ratio"] is not None]
-    # The band has steps: an interval reaches from the previous point to its own point.
+    # The band has steps: each interval begins where the previous interval ends.
     starts = [0.5, *(row["block"] + 0.5 for row in rows[:-1])]
     band = [
         {"block": edge, "low": row["low"], "high": row["high"]}
@@ -179,7 +178,7 @@ def sequence(
         for edge in (start, row["block"] + 0.5)
     ]
     x = count_axis("block", 0.5, max(2, points[-1].block) + 0.5, "blocks so far")
-    color = color_of(condition_index(document, comparison.candidate))
+    color = color_of(condition_index(result, comparison.candidate))
     tooltip = tooltips(("block:Q", "block"), *RATIO_TOOLTIPS)
     line = alt.MarkDef("line", color=color, strokeWidth=2, point={"size": 14, "color": color})
     layers = [
@@ -191,7 +190,7 @@ def sequence(
         layer(known_rows, line, x=x, y="ratio:Q", tooltip=tooltip),
     ]
     notes = []
-    if len(points) > MAX_POINTS:
+    if len(points) > MAX_INTERIM_ANALYSES:
         notes.append(f"{len(rows)} of {len(points)} interim analyses are drawn.")
     if not known_rows:
         notes.append("The interval is still unlimited: more blocks are needed.")
@@ -203,14 +202,14 @@ def sequence(
             f"Ratio of the {name} of {comparison.candidate} to that of {comparison.baseline} "
             f"with its confidence sequence over {len(points)} blocks."
         ),
-        height=_HEIGHT,
+        height=_CHART_HEIGHT,
     )
 
 
 def shift(
-    document: ResultDocument, comparison: Comparison, estimates: ShiftFunction
+    result: ResultDocument, comparison: Comparison, estimates: ShiftFunction
 ) -> alt.LayerChart:
-    """Draw the ratio of each quantile of one comparison, with bootstrap intervals."""
+    """Draw the shift function of a comparison: the ratio of each quantile, with its interval."""
     is_known = ~np.isnan(estimates.ratio)
     columns = (estimates.quantiles, estimates.ratio, estimates.low, estimates.high)
     points = np.column_stack(columns)[is_known]
@@ -226,7 +225,7 @@ def shift(
         scale=alt.Scale(domain=[0.0, 1.0], nice=False),
         axis=alt.Axis(format=".0%", values=estimates.quantiles.round(4).tolist(), grid=False),
     )
-    color = color_of(condition_index(document, comparison.candidate))
+    color = color_of(condition_index(result, comparison.candidate))
     tooltip = tooltips(("share:Q", "quantile", ".0%"), *RATIO_TOOLTIPS)
     area = alt.MarkDef("area", color=color, opacity=0.15, aria=False)
     line = alt.MarkDef("line", color=color, strokeWidth=1.5)
@@ -249,14 +248,13 @@ def shift(
             f"Ratio of {comparison.candidate} to {comparison.baseline} at "
             f"{len(estimates.quantiles)} quantiles, with intervals, over {estimates.blocks} blocks."
         ),
-        height=_HEIGHT,
+        height=_CHART_HEIGHT,
     )
 
 
 def _draw(
     rows: Sequence[_Row], title: str, subject: str, notes: list[str], min_effect: float
 ) -> alt.LayerChart:
-    """Draw a bar and a mark for each comparison, with its name above."""
     drawn_rows = rows[:MAX_ROWS]
     # The control is the last row, and it is always drawn.
     if len(rows) > MAX_ROWS:

@@ -44,7 +44,6 @@ vegaEmbed("#chart", JSON.parse(document.getElementById("specification").textCont
   actions: { export: true, source: false, compiled: false, editor: false },
 });
 """
-"""Script that draws the chart of a page."""
 
 
 def save(chart: alt.LayerChart, path: Path, theme: Theme = "light") -> None:

@@ -1,4 +1,4 @@
-"""Chart of all trials in the order in which they ran: shows drift and disturbances."""
+"""Chart of all trials in the order in which they ran, which shows drift and disturbances."""
 
 from __future__ import annotations
 
@@ -29,31 +29,31 @@ HOW_TO_READ = (
     "its level before and after. Hollow marks are warm-up or left out."
 )
 HEIGHT = 280
-BINS = 150
+BIN_COUNT = 150
 """Number of bins of trials if bands replace the dots."""
-WITHIN, BEYOND, TIMED_OUT = "within", "beyond", "timed out"
-"""Kinds of trials: within the axis, beyond the axis, or without a time."""
-_WINDOWS = 10
-"""Number of trials of a condition divided by the window of the running median."""
+ON_AXIS, BEYOND_AXIS, TIMED_OUT = "within", "beyond", "timed out"
+"""Kinds of trials: on the axis, beyond the axis, or timed out."""
+_WINDOW_COUNT = 10
+"""Number of windows of the running median that together hold all trials of a condition."""
 _MIN_WINDOW_TRIALS = 5
 """Minimum number of trials in the window of the running median."""
 _MAX_LINE_POINTS = 400
 """Maximum number of points of a running median."""
 
 
-def time_course(document: ResultDocument, *, max_dots: int = MAX_DOTS) -> alt.LayerChart:
+def time_course(result: ResultDocument, *, max_dots: int = MAX_DOTS) -> alt.LayerChart:
     """Draw every finished trial in the order in which the trials ran.
 
     With more than ``max_dots`` trials, bands from minimum to maximum replace the dots.
     """
-    metric = primary_metric(document)
-    values = analysed_values(document, metric)
+    metric = primary_metric(result)
+    values = analysed_values(result, metric)
     quantity = drawn_quantity(metric, list(values.values()))
     names = list(values)
-    rows = _rows(document, metric, quantity)
+    rows = _rows(result, metric, quantity)
     axes = {
         "x": count_axis(
-            "trial", 0, len(document.trials) + 1, "trial, in the order in which they ran"
+            "trial", 0, len(result.trials) + 1, "trial, in the order in which they ran"
         ),
         "y": alt.Y("value:Q", scale=quantity_scale(quantity), axis=quantity_axis(quantity, 6)),
         "color": condition_color(names),
@@ -63,7 +63,7 @@ def time_course(document: ResultDocument, *, max_dots: int = MAX_DOTS) -> alt.La
     layers = [
         *(_bands(rows, axes) if is_binned else _points(rows, axes, names, quantity)),
         layer(_running_medians(rows, names), line, **axes),
-        *_states(document, metric, quantity, axes),
+        *_state_marks(result, metric, quantity, axes),
     ]
     return frame(
         layers,
@@ -77,9 +77,9 @@ def time_course(document: ResultDocument, *, max_dots: int = MAX_DOTS) -> alt.La
     )
 
 
-def _rows(document: ResultDocument, metric: str, quantity: DrawnQuantity) -> Rows:
-    """Return a row for each finished trial; the value of an outlier is the edge."""
-    names = {condition.name for condition in document.conditions}
+def _rows(result: ResultDocument, metric: str, quantity: DrawnQuantity) -> Rows:
+    """Return a row for each finished trial; an outlier is drawn at the edge of the axis."""
+    names = {condition.name for condition in result.conditions}
     return [
         {
             "trial": trial_number,
@@ -89,20 +89,20 @@ def _rows(document: ResultDocument, metric: str, quantity: DrawnQuantity) -> Row
             "analysed": row.analysed,
             **_edge_fields(value, quantity),
         }
-        for trial_number, row, value in trials_with_values(document, metric)
+        for trial_number, row, value in trials_with_values(result, metric)
         if row.condition in names
     ]
 
 
 def _edge_fields(value: float, quantity: DrawnQuantity) -> dict[str, str]:
-    """Return fields that say whether a value is on the axis; if not, its text and an arrow."""
+    """Return the kind of a trial; if its value is not on the axis, also a text and an arrow."""
     if math.isinf(value):
         return {"kind": TIMED_OUT, "what": "timed out", "mark": "▲"}
     if quantity.is_beyond(value):
         value_text = f"{quantity.scaled(value):g} {quantity.unit}".strip()
         is_above = quantity.scaled(value) > quantity.high
-        return {"kind": BEYOND, "what": value_text, "mark": "▲" if is_above else "▼"}
-    return {"kind": WITHIN}
+        return {"kind": BEYOND_AXIS, "what": value_text, "mark": "▲" if is_above else "▼"}
+    return {"kind": ON_AXIS}
 
 
 def _points(
@@ -111,8 +111,8 @@ def _points(
     tooltip = tooltips(
         ("condition:N",), ("value:Q", quantity.title(), ".5~r"), ("block:Q", "block")
     )
-    within = [row for row in rows if row["kind"] == WITHIN]
-    at_edge = [row for row in rows if row["kind"] != WITHIN]
+    on_axis = [row for row in rows if row["kind"] == ON_AXIS]
+    at_edge = [row for row in rows if row["kind"] != ON_AXIS]
     shape = condition_shape(names)
     size = float(np.clip(8000 / max(len(rows), 1), 8, 34))
     analysed = alt.MarkDef("point", filled=True, size=size, opacity=0.55, aria=False)
@@ -120,7 +120,7 @@ def _points(
     return [
         *(
             layer(
-                [row for row in within if row["analysed"] is is_analysed],
+                [row for row in on_axis if row["analysed"] is is_analysed],
                 mark,
                 shape=shape,
                 tooltip=tooltip,
@@ -139,8 +139,8 @@ def _points(
 
 
 def _bands(rows: Rows, axes: Mapping[str, Any]) -> list[alt.Chart]:
-    """Draw bands from the minimum to the maximum of neighbouring trials of a condition."""
-    trials_per_bin = math.ceil(len(rows) / BINS)
+    """Draw a band for each condition, from the minimum to the maximum of neighbouring trials."""
+    trials_per_bin = math.ceil(len(rows) / BIN_COUNT)
     groups: dict[tuple[str, int], Rows] = {}
     for row in rows:
         groups.setdefault((row["condition"], row["trial"] // trials_per_bin), []).append(row)
@@ -158,11 +158,10 @@ def _bands(rows: Rows, axes: Mapping[str, Any]) -> list[alt.Chart]:
 
 
 def _running_medians(rows: Rows, names: list[str]) -> Rows:
-    """Return the points of the running median of each condition."""
     points: Rows = []
     for name in names:
         trials = [row for row in rows if row["condition"] == name and row["analysed"]]
-        half_width = max(_MIN_WINDOW_TRIALS, len(trials) // _WINDOWS) // 2
+        half_width = max(_MIN_WINDOW_TRIALS, len(trials) // _WINDOW_COUNT) // 2
         if len(trials) <= 2 * half_width:
             continue
         values = np.array([row["value"] for row in trials])
@@ -177,17 +176,17 @@ def _running_medians(rows: Rows, names: list[str]) -> Rows:
     return points
 
 
-def _states(
-    document: ResultDocument, metric: str, quantity: DrawnQuantity, axes: Mapping[str, Any]
+def _state_marks(
+    result: ResultDocument, metric: str, quantity: DrawnQuantity, axes: Mapping[str, Any]
 ) -> list[alt.Chart]:
     """Draw the level of each state, and a dashed line at each change of state."""
     state_rows: Rows = []
-    for condition in document.conditions:
+    for condition in result.conditions:
         summary = condition.metrics.get(metric)
         states = () if summary is None else summary.states or ()
         trial_numbers = [
             number
-            for number, row, value in trials_with_values(document, metric)
+            for number, row, value in trials_with_values(result, metric)
             if row.analysed and row.condition == condition.name and math.isfinite(value)
         ]
         if len(states) < 2 or len(trial_numbers) <= states[-1].first_trial:
@@ -225,7 +224,7 @@ def _notes(rows: Rows, is_binned: bool) -> list[str]:
             "largest of neighbouring trials."
         )
     counts = Counter(row["kind"] for row in rows)
-    for kind, event in ((TIMED_OUT, "timed out"), (BEYOND, "lie beyond the axis")):
+    for kind, event in ((TIMED_OUT, "timed out"), (BEYOND_AXIS, "lie beyond the axis")):
         if counts[kind]:
             notes.append(f"{counts[kind]} of {len(rows)} trials {event}: {edge_phrase}.")
     return notes

@@ -1,4 +1,4 @@
-"""Chart of the spread by level: the variance from iterations, trials and layouts."""
+"""Chart of the spread that each level adds. A level is, for example, the trial or the layout."""
 
 from __future__ import annotations
 
@@ -21,20 +21,23 @@ from equipoise.shared.chart_parts import (
 )
 
 HOW_TO_READ = (
-    "Each mark is the standard deviation that one level adds, with its interval. More units of the "
-    "level farthest to the right narrow the interval most. The first lines are the ratios within "
-    "blocks, the other lines are the conditions."
+    "Each mark is the standard deviation that one level adds, with its interval. The level at the "
+    "right adds most: more units of it narrow the interval most. The first lines are the ratios "
+    "within blocks, the other lines are the conditions."
 )
 MAX_ROWS = 12
 """Maximum number of ratios and conditions that the chart draws."""
 ROW_HEIGHT = 26
+"""Height in pixels of a level of a ratio or condition."""
 HEAD_HEIGHT = 60
-"""Height of the axis and the legend, in pixels."""
+"""Height in pixels of the axis and the legend."""
+_LINE_WIDTH, _MARK_AREA = 2, 70
+"""Width of the line of an interval in pixels, and area of a mark in square pixels."""
 
 
-def variance_by_level(document: ResultDocument) -> alt.LayerChart | None:
+def variance_by_level(result: ResultDocument) -> alt.LayerChart | None:
     """Draw the standard deviation of every level; ``None`` if there is only one level."""
-    variances = list(_named_variances(document))
+    variances = list(_named_variances(result))
     if not variances:
         return None
     drawn_variances = variances[:MAX_ROWS]
@@ -78,8 +81,8 @@ def variance_by_level(document: ResultDocument) -> alt.LayerChart | None:
     has_more = len(variances) > len(drawn_variances)
     return frame(
         [
-            layer(rows, rule(2), x="low:Q", x2="high:Q", **channels),
-            layer(rows, point(70), x=x, shape=shape, tooltip=tooltip, **channels),
+            layer(rows, rule(_LINE_WIDTH), x="low:Q", x2="high:Q", **channels),
+            layer(rows, point(_MARK_AREA), x=x, shape=shape, tooltip=tooltip, **channels),
         ],
         title="Which level the spread comes from",
         notes=[f"The first {len(drawn_variances)} of {len(variances)} rows are drawn."]
@@ -93,12 +96,11 @@ def variance_by_level(document: ResultDocument) -> alt.LayerChart | None:
     )
 
 
-def _named_variances(document: ResultDocument) -> Iterator[tuple[str, VarianceByLevel]]:
-    """Yield names with a variance by level: ratios, then conditions."""
-    for comparison in document.comparisons:
+def _named_variances(result: ResultDocument) -> Iterator[tuple[str, VarianceByLevel]]:
+    for comparison in result.comparisons:
         if comparison.by_level is not None and comparison.by_level.components:
             yield f"{comparison.candidate} against {comparison.baseline}", comparison.by_level
-    for condition in document.conditions:
+    for condition in result.conditions:
         for summary in condition.metrics.values():
             if summary.by_level is not None and summary.by_level.components:
                 yield condition.name, summary.by_level

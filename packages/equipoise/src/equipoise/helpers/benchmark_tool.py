@@ -21,15 +21,15 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from equipoise.helpers import criterion_runner
-from equipoise.helpers.equipoise_metrics import VARIABLE, report
+from equipoise.helpers.equipoise_metrics import METRICS_VARIABLE, report
 from equipoise.interop.formats import criterion, go_bench, google_benchmark, libtest
 from equipoise.interop.reading import TIME, Process, read_within_bounds
 from equipoise.model.errors import EquipoiseError
 
 _TAIL_BYTES = 4096
-"""Number of bytes of the end of a tool's output in an error message."""
+"""Number of bytes from the end of a tool's output in an error message."""
 _LATEST_RUN = "new"
-"""Name that criterion gives to the results of the latest run."""
+"""Name of criterion for the results of the latest run."""
 _GOOGLE_BENCHMARK = "google-benchmark"
 
 
@@ -80,7 +80,6 @@ def _run(command: Sequence[str], output: Path) -> None:
 
 
 def _run_google_benchmark(command: Sequence[str], output: Path) -> None:
-    """Run a command with a single benchmark; report its times and its number of iterations."""
     # Results go to a file, because the program may print, too.
     results = output.with_name("results.json")
     _run((*command, f"--benchmark_out={results}", "--benchmark_out_format=json"), output)
@@ -128,7 +127,7 @@ def _criterion_folder() -> Path:
 
 def _remove_earlier_results() -> None:
     # A gate sets both variables. Without them, the folder may contain results of the user.
-    if os.environ.get(VARIABLE) and os.environ.get("CARGO_TARGET_DIR"):
+    if os.environ.get(METRICS_VARIABLE) and os.environ.get("CARGO_TARGET_DIR"):
         shutil.rmtree(_criterion_folder(), ignore_errors=True)
 
 

@@ -4,9 +4,9 @@
 
     python -m equipoise.helpers.criterion_runner target/release/deps/parse-0123 --bench
 
-Criterion repeats each benchmark for 8 s in one process, but a gate needs many short processes.
-Cargo passes the same arguments to all programs. Programs without criterion would refuse criterion's
-options, so this module adds the options only for criterion.
+Criterion, a benchmark library, repeats each benchmark for 8 s in one process, but a gate needs many
+short processes. Cargo passes the same arguments to all programs. Programs without criterion would
+refuse criterion's options, so this module adds the options only for criterion.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SHORT_RUN = {
 """Options for a short run: warm-up seconds, measured seconds, samples, and resamples of criterion's
 own analysis, which nobody reads. Options of the user have precedence."""
 _OTHER_MODE_OPTIONS = frozenset({"--list", "--test", "--quick", "--profile-time", "--help"})
-"""Options with which criterion measures in another way, or does not measure."""
+"""Options that make criterion measure in another way, or not at all."""
 
 
 def short_arguments(arguments: Sequence[str]) -> Iterator[str]:

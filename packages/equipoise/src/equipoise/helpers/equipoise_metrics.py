@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-VARIABLE = "EQUIPOISE_METRICS"
+METRICS_VARIABLE = "EQUIPOISE_METRICS"
 """Environment variable with the path of the file for metrics."""
 
 
@@ -76,7 +76,7 @@ def _line(metric: str, value: float, optional_fields: dict[str, Any], better: st
 
 
 def _append(lines: list[str]) -> None:
-    path = os.environ.get(VARIABLE)
+    path = os.environ.get(METRICS_VARIABLE)
     if path:
         with open(path, "a", encoding="utf-8") as file:
             file.writelines(f"{line}\n" for line in lines)

@@ -23,7 +23,6 @@ from typing import Any
 from equipoise.helpers.equipoise_metrics import timed_iterations
 
 ITERATION_METRIC = "iteration_s"
-"""Metric with the seconds of an iteration."""
 
 
 def import_callable(name: str) -> Callable[[], Any]:

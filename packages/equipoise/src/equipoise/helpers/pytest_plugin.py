@@ -25,26 +25,23 @@ from typing import ParamSpec, TypeVar
 import pytest
 
 FIXTURE = "equipoise_benchmark"
-"""Name of the fixture of this plugin."""
 PYTEST_BENCHMARK = "benchmark"
 """Fixture of pytest-benchmark."""
 PYTEST_BENCHMARK_S = 0.1
 """Seconds for which pytest-benchmark repeats a function under a gate, instead of 1 s."""
-VARIABLE = "EQUIPOISE_METRICS"
+METRICS_VARIABLE = "EQUIPOISE_METRICS"
 """Environment variable with the path of the file for metrics; a gate sets it."""
-REVISION_TREE = "EQUIPOISE_GATE_TREE"
+REVISION_TREE_VARIABLE = "EQUIPOISE_GATE_TREE"
 """Environment variable with the working tree of the measured revision."""
-USER_TREE = "EQUIPOISE_GATE_INSTEAD_OF"
+USER_TREE_VARIABLE = "EQUIPOISE_GATE_INSTEAD_OF"
 """Environment variable with the user's own working tree; no module may be imported from there."""
 
-BATCHES = 10
-"""Number of timed batches of calls."""
+BATCH_COUNT = 10
 MIN_BATCH_S = 0.01
 """Minimum seconds of a batch of calls, long enough for any clock."""
 _MAX_BATCH_CALLS = 1 << 24
 """Maximum number of calls in a batch, for functions that take almost no time."""
 _INSTALLATION_FOLDERS = ("site-packages", "dist-packages")
-"""Names of folders with installed packages."""
 
 Arguments = ParamSpec("Arguments")
 Returned = TypeVar("Returned")
@@ -71,7 +68,7 @@ class Benchmark:
             raise RuntimeError(f"{FIXTURE} was called twice in {self._name}: write two tests")
         self._was_used = True
         result = function(*args, **kwargs)
-        if os.environ.get(VARIABLE):
+        if os.environ.get(METRICS_VARIABLE):
             # A late import, because most runs of pytest measure nothing.
             from equipoise.helpers.equipoise_metrics import report_iterations
 
@@ -88,11 +85,11 @@ def equipoise_benchmark(request: pytest.FixtureRequest) -> Benchmark:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Under a gate, shorten the runs of pytest-benchmark, unless the user chose their time."""
+    """Under a gate, shorten the runs of pytest-benchmark, unless the user set their time."""
     option = "--benchmark-max-time"
     is_time_chosen = any(argument.startswith(option) for argument in config.invocation_params.args)
     if (
-        os.environ.get(REVISION_TREE)
+        os.environ.get(REVISION_TREE_VARIABLE)
         and not is_time_chosen
         and hasattr(config.option, "benchmark_max_time")
     ):
@@ -101,10 +98,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_runtest_teardown(item: pytest.Item) -> None:
     """Under a gate, report the mean that pytest-benchmark measured in a test."""
-    if not os.environ.get(VARIABLE) or not os.environ.get(REVISION_TREE):
+    if not os.environ.get(METRICS_VARIABLE) or not os.environ.get(REVISION_TREE_VARIABLE):
         return
     fixture = getattr(item, "funcargs", {}).get(PYTEST_BENCHMARK)
-    # Another fixture may have the same name, but not these statistics.
+    # Another fixture may have the name `benchmark`, but it lacks these statistics.
     stats = getattr(getattr(fixture, "stats", None), "stats", None)
     mean = getattr(stats, "mean", None)
     if isinstance(mean, float):
@@ -115,7 +112,7 @@ def pytest_runtest_teardown(item: pytest.Item) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Under a gate, select only the benchmarks."""
-    if not os.environ.get(REVISION_TREE):
+    if not os.environ.get(REVISION_TREE_VARIABLE):
         return
     benchmarks: list[pytest.Item] = []
     deselected: list[pytest.Item] = []
@@ -129,8 +126,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Under a gate, refuse modules from the user's tree: both revisions would use them."""
-    user_tree = os.environ.get(USER_TREE)
-    if not os.environ.get(REVISION_TREE) or not user_tree:
+    user_tree = os.environ.get(USER_TREE_VARIABLE)
+    if not os.environ.get(REVISION_TREE_VARIABLE) or not user_tree:
         return
     foreign_modules = sorted(_modules_from(Path(user_tree)))
     if foreign_modules:
@@ -166,4 +163,4 @@ def _time_calls(call: Callable[[], object]) -> tuple[list[float], float]:
     while batch_s(call_count) < MIN_BATCH_S and call_count < _MAX_BATCH_CALLS:
         call_count *= 2
     resolution_s = time.get_clock_info("perf_counter").resolution / call_count
-    return [batch_s(call_count) / call_count for _ in range(BATCHES)], resolution_s
+    return [batch_s(call_count) / call_count for _ in range(BATCH_COUNT)], resolution_s

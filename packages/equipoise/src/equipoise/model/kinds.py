@@ -173,9 +173,9 @@ class Kind(Struct, frozen=True):
     analysis: str | None = None
     """An `equipoise.analysis.kind.AnalysisKind`: additions to the result of comparisons."""
     report: str | None = None
-    """An `equipoise.report.kind.ReportKind`: question, answer and sections of a document."""
+    """An `equipoise.report.kind.KindReport`: question, answer and sections of a document."""
     figures: str | None = None
-    """An `equipoise.figures.gallery.FiguresKind`: the charts."""
+    """An `equipoise.figures.gallery.KindFigures`: the charts."""
     why: str | None = None
     """An `equipoise.why.kind.WhyKind`: which gaps are explained, and how."""
     resume: str | None = None

@@ -1,8 +1,8 @@
 """The document model of reports: a `Document` is a list of parts in reading order.
 
 A builder turns a result of one kind into a document. A renderer writes any document in one form,
-such as a terminal or a page. The field ``forms`` of a part lists the forms that show the part. The
-texts are plain, because each renderer escapes them.
+such as a terminal or a page. Each part lists the forms that show it; the constants from
+`BRIEF_TERMINAL` to `EVERYWHERE` are such lists. Texts are plain: each renderer escapes them.
 """
 
 from __future__ import annotations
@@ -20,38 +20,35 @@ from equipoise.shared.safe_text import MAX_LINE_LETTERS, shortened
 if TYPE_CHECKING:
     from equipoise.figures.gallery import Figure
 
-Form = Literal["screen", "verbose", "page", "text", "notebook"]
-"""Form of a written document: ``screen`` is a terminal, ``verbose`` a terminal with ``--verbose``,
-``page`` an HTML page, ``text`` Markdown or LaTeX, ``notebook`` a piece of HTML."""
+Form = Literal["brief", "verbose", "page", "text", "notebook"]
+"""Form of a written document: ``brief`` is a terminal, ``verbose`` a terminal with ``--verbose``,
+``page`` an HTML page, ``text`` Markdown or LaTeX, and ``notebook`` a piece of HTML."""
 Forms = frozenset[Form]
-BRIEF: Forms = frozenset({"screen"})
-"""A terminal without ``--verbose``."""
-VERBOSE: Forms = frozenset({"verbose"})
-"""A terminal with ``--verbose``."""
-SCREEN: Forms = BRIEF | VERBOSE
-"""A terminal, with and without ``--verbose``."""
+BRIEF_TERMINAL: Forms = frozenset({"brief"})
+VERBOSE_TERMINAL: Forms = frozenset({"verbose"})
+TERMINAL: Forms = BRIEF_TERMINAL | VERBOSE_TERMINAL
 PAGE: Forms = frozenset({"page"})
-TEXT: Forms = frozenset({"text", "notebook"})
-WRITTEN: Forms = PAGE | TEXT
-"""Every form except the terminal."""
-WITH_PICTURES: Forms = frozenset({"page", "text"})
+TEXT_AND_NOTEBOOK: Forms = frozenset({"text", "notebook"})
+PAGE_AND_TEXT: Forms = frozenset({"page", "text"})
 """Forms that can show figures."""
-EVERYWHERE: Forms = SCREEN | PAGE | TEXT
+NOT_TERMINAL: Forms = PAGE | TEXT_AND_NOTEBOOK
+NOT_BRIEF: Forms = VERBOSE_TERMINAL | NOT_TERMINAL
+EVERYWHERE: Forms = TERMINAL | NOT_TERMINAL
 
 UNKNOWN = "–"
 """Text of a table cell whose value is unknown."""
-MAX_CLAIMS = 3
-"""Maximum number of claims as sentences; more claims become a table."""
-MAX_ALIKE = 3
+MAX_STATEMENTS = 3
+"""Maximum number of statements in an answer; more statements become a table."""
+MAX_SIMILAR_LINES = 3
 """Maximum number of similar lines on a terminal or in a text, such as warnings of one kind."""
 
 CsvValue = str | float | None
 """Value of a cell in the CSV table; ``None`` if it is unknown."""
-NumberRow = dict[str, CsvValue]
-"""Row of the CSV table: values by column. A value is unknown if its column is missing."""
+CsvRow = dict[str, CsvValue]
+"""Row of the CSV table: values by column. If a column is missing, its value is unknown."""
 
 
-class Styled(Struct, frozen=True):
+class StyledText(Struct, frozen=True):
     """Text of a table cell with a style."""
 
     text: str
@@ -59,7 +56,7 @@ class Styled(Struct, frozen=True):
     """Empty, ``strong``, ``dim``, ``caution``, or a verdict; a verdict has its own colour."""
 
 
-class Name(Struct, frozen=True):
+class ConditionName(Struct, frozen=True):
     """Name of a condition with its colour in the figures and its command."""
 
     text: str
@@ -73,18 +70,18 @@ class Histogram(Struct, frozen=True):
     """Histogram of values, which a terminal draws in one line."""
 
     values: Sequence[float]
-    low: float
-    high: float
-    ends: tuple[str, str]
-    """The smallest and the largest value as text."""
+    minimum: float
+    maximum: float
+    end_labels: tuple[str, str]
+    """The minimum and the maximum as texts."""
 
     @property
     def text(self) -> str:
         """Range of the values, for forms without histograms."""
-        return " to ".join(self.ends)
+        return " to ".join(self.end_labels)
 
 
-Cell = str | Styled | Name | Histogram
+Cell = str | StyledText | ConditionName | Histogram
 """Content of a table cell."""
 Row = tuple[Cell, ...]
 
@@ -96,7 +93,8 @@ def text_of(cell: Cell) -> str:
 
 ColumnKind = Literal["name", "number", "label", "text", "id"]
 """Layout of the cells in a column: ``name`` is shortened if too long, ``number`` is aligned to the
-right, ``text`` is broken into lines, and ``id`` is never shortened, because readers copy it."""
+right, ``text`` is broken into lines, ``id`` is never shortened (readers copy it), and ``label`` is
+any other text."""
 
 
 class Column(Struct, frozen=True):
@@ -115,9 +113,9 @@ def columns_and_rows(
 ) -> tuple[tuple[Column, ...], tuple[Row, ...]]:
     """Return the columns and the rows of a table whose rows have a heading for each cell.
 
-    A heading may end in the kind of its column: ``:name``, ``:number``, ``:text`` or ``:id``. If a
-    heading has text of a user, this end is required, because the text may contain a colon. The
-    longest row gives the headings of the table.
+    A heading may end in a suffix with the kind of its column, such as ``:number``. A heading with
+    text of a user needs a suffix, because the text may contain a colon. The table has the headings
+    of the longest row.
     """
     cells = [tuple(row.items() if isinstance(row, Mapping) else row) for row in rows]
     columns = (heading.rpartition(":") for heading, _ in max(cells, key=len, default=()))
@@ -131,7 +129,7 @@ def columns_and_rows(
 
 
 _COLUMN_KINDS: Mapping[str, ColumnKind] = {kind: kind for kind in get_args(ColumnKind)}
-"""Kinds of columns by the end of a heading."""
+"""Kinds of columns by the suffix of a heading."""
 
 
 class BasePart(Struct, frozen=True, kw_only=True):
@@ -189,7 +187,7 @@ class Bullets(BasePart, frozen=True):
 class Facts(BasePart, frozen=True):
     """List of names, each with its value."""
 
-    pairs: tuple[tuple[str | Name, str | tuple[str, ...]], ...]
+    pairs: tuple[tuple[str | ConditionName, str | tuple[str, ...]], ...]
     """Names and values; a value is a text, or several texts, each on its own line."""
 
     def texts(self, separator: str) -> Iterator[tuple[str, str]]:
@@ -238,16 +236,16 @@ class Warnings(BasePart, frozen=True):
     warnings: tuple[ReportWarning, ...]
     badge: str = "warning"
     """Word before each warning on a terminal; also the name of its style."""
-    max_alike: int = MAX_ALIKE
+    max_per_code: int = MAX_SIMILAR_LINES
     """Maximum number of warnings of one code that a terminal or text shows."""
 
     @property
     def shown_warnings(self) -> tuple[ReportWarning, ...]:
-        """At most ``max_alike`` warnings of each code."""
+        """At most ``max_per_code`` warnings of each code."""
         by_code: dict[str, list[ReportWarning]] = {}
         for warning in self.warnings:
             by_code.setdefault(warning.code, []).append(warning)
-        return tuple(chain.from_iterable(alike[: self.max_alike] for alike in by_code.values()))
+        return tuple(chain.from_iterable(alike[: self.max_per_code] for alike in by_code.values()))
 
     @property
     def hidden_count(self) -> int:
@@ -256,7 +254,7 @@ class Warnings(BasePart, frozen=True):
 
 
 class Figures(PagePart, frozen=True):
-    """Charts; a renderer draws them when it needs them."""
+    """Charts, which a renderer draws when it needs them."""
 
     draw: Callable[[], Iterable[Figure]]
     title: str = "Figures"
@@ -288,12 +286,13 @@ class Strip(Struct, frozen=True):
     negligible: tuple[float, float]
     """Begin and width of the range of ratios that are too near 1 to matter."""
     interval: tuple[float, float]
-    """Begin and width of the interval."""
+    """Begin and width of the ratio's interval."""
     is_open_left: bool
     """Whether the interval has no lower end."""
     is_open_right: bool
+    """Whether the interval has no upper end."""
     estimate: float | None
-    """Position of the estimate."""
+    """Position of the ratio's estimate."""
     left_word: str
     """Word at the left end of the line; empty if there is not enough space."""
     right_word: str
@@ -301,13 +300,13 @@ class Strip(Struct, frozen=True):
     """Sentence for screen readers."""
 
 
-class Claim(Struct, frozen=True):
+class Statement(Struct, frozen=True):
     """Statement of a result: a verdict, or a finding of an analysis."""
 
     badge: str
     """Verdict, or kind of the statement, in one or two words."""
     color_verdict: str
-    """Verdict whose colour the claim has."""
+    """Verdict whose colour the badge has."""
     text: str
     subject: str = ""
     """Name of the estimated quantity."""
@@ -319,27 +318,27 @@ class Claim(Struct, frozen=True):
     cause_sentence: str = ""
     """Sentence on the cause of the difference; empty if no cause was searched for."""
     remarks: tuple[str, ...] = ()
-    """Sentences that belong to the claim."""
-    certainty: tuple[str, ...] = ()
-    """Lines for a terminal that say how certain the claim is."""
-    facts: tuple[tuple[str, str], ...] = ()
-    """Names and values for a page that say how certain the claim is."""
+    """Sentences below the statement."""
+    certainty_lines: tuple[str, ...] = ()
+    """Lines for a terminal that say how certain the statement is."""
+    certainty_facts: tuple[tuple[str, str], ...] = ()
+    """Names and values for a page that say how certain the statement is."""
 
 
-class Claims(PagePart, frozen=True):
-    """Claims of a long result, which are below the answer."""
+class Statements(PagePart, frozen=True):
+    """Statements of a long result, which are below the answer."""
 
-    claims: tuple[Claim, ...]
+    statements: tuple[Statement, ...]
 
 
 class Answer(BasePart, frozen=True):
     """The answer of a report; a reader sees it first."""
 
     title: str
-    """Sentence above the claims; empty if the first claim is the answer."""
+    """Sentence above the statements; empty if the first statement is the answer."""
     lines: tuple[str, ...] = ()
     """Sentences below the title."""
-    claims: tuple[Claim, ...] = ()
+    statements: tuple[Statement, ...] = ()
     tiles: tuple[tuple[str, str], ...] = ()
     """Names and values that a page shows as large tiles."""
     warning_count: int = 0
@@ -370,7 +369,7 @@ Part = (
     | Warnings
     | Figures
     | FlameGraph
-    | Claims
+    | Statements
 )
 
 
@@ -389,25 +388,26 @@ class Document(Struct, frozen=True):
     """Report of one result, which every renderer can write."""
 
     name: str
-    """Unique identifier, because two documents may have the same title."""
+    """Unique identifier; two documents may have the same title."""
     title: str
     """The answer or the question in a few words."""
     parts: tuple[Part, ...]
-    numbers: tuple[NumberRow, ...] = field(default=())
+    csv_rows: tuple[CsvRow, ...] = field(default=())
     """Rows of the CSV table, for other programs."""
     origin: Origin | None = None
 
 
-def whole_and_brief(full_part: AnyPart, brief_part: AnyPart) -> tuple[AnyPart, AnyPart]:
-    """Return ``full_part`` for all forms except ``BRIEF``, and ``brief_part`` for ``BRIEF``."""
-    return replace(full_part, forms=full_part.forms - BRIEF), replace(brief_part, forms=BRIEF)
+def full_and_brief(full_part: AnyPart, brief_part: AnyPart) -> tuple[AnyPart, AnyPart]:
+    """Return ``brief_part`` for a brief terminal, and ``full_part`` for its other forms."""
+    other_forms = full_part.forms - BRIEF_TERMINAL
+    return replace(full_part, forms=other_forms), replace(brief_part, forms=BRIEF_TERMINAL)
 
 
 def computation_parts(method: Iterable[str], command: str) -> Iterator[Part]:
     """Build the sections on the method of a result, and on the command that computes it again."""
-    yield Section("How it was computed", tuple(map(Paragraph, method)), forms=WRITTEN)
+    yield Section("How it was computed", tuple(map(Paragraph, method)), forms=NOT_TERMINAL)
     if command:
-        yield Section("Do it again", (Command(command, "Again:"),), forms=WRITTEN)
+        yield Section("Do it again", (Command(command, "Again:"),), forms=NOT_TERMINAL)
 
 
 def parts_in(parts: Iterable[Part], form: Form) -> tuple[Part, ...]:
@@ -427,21 +427,21 @@ def figures_of(document: Document) -> Iterator[Figure]:
             yield from part.figures()
 
 
-def fields_of(part: object, *names: str) -> NumberRow:
-    """Return fields of a part of a result as a row; a missing field is unknown."""
+def field_cells(part: object, *names: str) -> CsvRow:
+    """Return fields of a part of a result as CSV cells; a missing field is unknown."""
     return {name: getattr(part, name, None) for name in names}
 
 
-def interval_cells(name: str, value: float | None, interval: Interval | None) -> NumberRow:
+def interval_cells(name: str, value: float | None, interval: Interval | None) -> CsvRow:
     """Return a value as ``name``, and the ends of its interval as ``name_low``, ``name_high``."""
     low, high = interval or (None, None)
     return {name: value, f"{name}_low": low, f"{name}_high": high}
 
 
-def ratio_cells(part: Any) -> NumberRow:
+def ratio_cells(part: Any) -> CsvRow:
     """Return the ratio, the interval and the level of a comparison; unknown for ``None``."""
     ratio, interval = getattr(part, "ratio", None), getattr(part, "ratio_ci", None)
-    return {**interval_cells("ratio", ratio, interval), **fields_of(part, "significance_level")}
+    return {**interval_cells("ratio", ratio, interval), **field_cells(part, "significance_level")}
 
 
 def _with_inner_parts(parts: Iterable[Part]) -> Iterator[Part]:

@@ -1,4 +1,4 @@
-"""Functions that write documents as JSON, make their schemas, and read a document from a file.
+"""Functions that write result documents as JSON, make their schemas, and read them from a file.
 
 See docs/reference/document.md. A file may be damaged or edited. Therefore a file is refused if its
 types differ from the schema, or if a value is impossible, such as a negative ratio.
@@ -20,22 +20,22 @@ from equipoise.model.kinds import ORDINARY, TAG, every_kind, import_path_of, kin
 from equipoise.model.pooled import POOLED_SCHEMA, PooledCampaigns
 from equipoise.model.quantities import MAX_MEASURED_VALUE, Interval
 from equipoise.model.result import SCHEMA, Comparison, MetricSummary, ResultDocument
-from equipoise.report.kind import report_kind
+from equipoise.report.kind import kind_report
 
 MAX_FILE_BYTES = 1024 * 1024 * 1024
 """Maximum size of a document; a campaign of 100,000 trials writes about 100 MB."""
-_HINT = "name a result document, such as the file of `equipoise show last --json result.json`"
+_HINT = "give a file that Equipoise wrote: `equipoise show last --json result.json` writes one"
 """Hint for a file that is not a result document."""
 _DAMAGED_HINT = "write the file again with `equipoise show RUN --json FILE`"
 _VERSION_HINT = "read the file with the version of Equipoise that wrote it"
 MAX_MIN_EFFECT = 1000.0
 """Largest possible smallest effect that matters, in percent."""
 _JSON_SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
-_SCHEMAS: dict[type, str] = {ResultDocument: SCHEMA, PooledCampaigns: POOLED_SCHEMA}
+_SCHEMA_NAMES: dict[type, str] = {ResultDocument: SCHEMA, PooledCampaigns: POOLED_SCHEMA}
 """Schema names of the documents whose field ``schema`` has no default."""
 
 
-class RatioWithLevel(Protocol):
+class RatioEstimate(Protocol):
     """Part of a result with a ratio, its interval and its level."""
 
     @property
@@ -80,8 +80,10 @@ def decode(content: bytes, name: str) -> ResultDocument:
         raise UnusableInput(f"{name}: {problem}", hint=_HINT) from None
     version = fields.get("schema") if isinstance(fields, dict) else None
     if version != SCHEMA:
-        problem = f"its schema is {'missing' if version is None else repr(version)}, not {SCHEMA}"
-        raise UnusableInput(f"{name}: {problem}", hint=_HINT if version is None else _VERSION_HINT)
+        if version is None:
+            raise UnusableInput(f"{name}: the field 'schema' is missing", hint=_HINT)
+        problem = f"its schema is {version!r}, but this version of Equipoise reads {SCHEMA!r}"
+        raise UnusableInput(f"{name}: {problem}", hint=_VERSION_HINT)
     kind = fields.get(TAG)
     if kind is None:
         raise UnusableInput(f"{name}: the field {TAG!r} is missing", hint=_HINT)
@@ -130,11 +132,11 @@ def read_document(path: Path) -> ResultDocument:
 def schema(document_class: type[msgspec.Struct] = ResultDocument) -> dict[str, Any]:
     """Make the JSON Schema of a class of documents; `ResultDocument` means all kinds of campaign.
 
-    Every document has every field. An infinite number is null: for example, the median if most
-    trials timed out.
+    Every document has every field. An infinite number is null, such as the median of a condition
+    if most trials timed out.
     """
     defaults = {field.name: field.default for field in msgspec.structs.fields(document_class)}
-    name = _SCHEMAS.get(document_class, defaults["schema"])
+    name = _SCHEMA_NAMES.get(document_class, defaults["schema"])
     classes: tuple[type[msgspec.Struct], ...] = (document_class,)
     if document_class is ResultDocument:
         classes = tuple(dict.fromkeys(load(kind.document) for kind in every_kind()))
@@ -145,11 +147,10 @@ def schema(document_class: type[msgspec.Struct] = ResultDocument) -> dict[str, A
 
 
 _LONG_NUMBER = re.compile(rb"\d{19}")
-"""Pattern that is in every text with an integer of more than 64 bits, but also in other texts."""
+"""Pattern of a possible integer of more than 64 bits; other texts may match, too."""
 
 
 def _has_huge_integer(part: Any) -> bool:
-    """Return whether an integer in a part does not fit into 64 bits."""
     match part:
         case bool():
             return False
@@ -163,7 +164,7 @@ def _has_huge_integer(part: Any) -> bool:
 
 
 _LARGE_EXPONENT = re.compile(rb"[eE]\+?\d{3}|\d{100}")
-"""Pattern that is in every text with a number above `MAX_MEASURED_VALUE`, also in other texts."""
+"""Pattern of a possible number above `MAX_MEASURED_VALUE`; other texts may match, too."""
 
 
 def _measured_parts(
@@ -171,7 +172,8 @@ def _measured_parts(
 ) -> Iterator[Any]:
     """Yield the parts of a document with measured values.
 
-    ``measured_value_fields`` has further parts: a key of the document, and a key inside its value.
+    ``measured_value_fields`` names parts of a kind of campaign: a key of the document, then an
+    inner key.
     """
     yield from (document.get(key) for key in ("conditions", "trials", "why"))
     for key, inner_key in measured_value_fields.items():
@@ -194,11 +196,11 @@ def _has_huge_value(part: Any) -> bool:
 _SUMMARY_NUMBERS = frozenset(
     name for name, type_name in MetricSummary.__annotations__.items() if type_name == "float"
 )
-"""Names of required numbers in a `MetricSummary`; only a `MetricSummary` has all of them."""
+"""Names of the numbers that every `MetricSummary` has. No other part has all of them."""
 
 
 def _with_infinity(part: Any) -> Any:
-    """Replace null by infinity in the required numbers of summaries."""
+    """Replace null by infinity in the numbers that every `MetricSummary` has."""
     match part:
         case dict() if _SUMMARY_NUMBERS <= part.keys():
             infinite_numbers = {key: math.inf for key in _SUMMARY_NUMBERS if part[key] is None}
@@ -218,7 +220,7 @@ def _to_python_number(value: Any) -> Any:
 
 
 def _with_all_fields(part: dict[str, Any]) -> dict[str, Any]:
-    """Return a schema that requires every field and allows null in place of a number."""
+    """Return a schema that requires every field, and allows null in place of a number."""
     new_schema = {key: value for key, value in part.items() if key != "default"}
     if part.get("type") == "number":
         new_schema["type"] = ["number", "null"]
@@ -268,10 +270,10 @@ def _contradictions(document: ResultDocument) -> Iterator[str]:
         yield from _contradictions_in_comparison(comparison)
         if missing_names := {comparison.baseline, comparison.candidate} - names:
             yield f"the compared condition {min(missing_names)} is missing"
-    yield from report_kind(document).contradictions(document)
+    yield from kind_report(document).contradictions(document)
 
 
-def is_possible_ratio(part: RatioWithLevel) -> bool:
+def is_possible_ratio(part: RatioEstimate) -> bool:
     """Return whether the ratio, the interval and the level of a part are possible."""
     is_ratio = part.ratio is None or 0.0 < part.ratio < math.inf
     level = part.significance_level

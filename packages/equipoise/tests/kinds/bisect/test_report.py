@@ -1,4 +1,4 @@
-"""The result of a bisection in every form: culprits, remaining commits and claims."""
+"""The result of a bisection in every form: culprits, remaining commits and statements."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from equipoise.kinds.bisect.terms import BisectDocument, BisectGap, BisectResult
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import FAILURE_WARNING, CampaignWarning
 from equipoise.model.result import ResultDocument
-from equipoise.report.builders.result import CampaignReport, campaign_document
+from equipoise.report.builders.result import ReportInput, campaign_document
 from equipoise.report.json_document import encode, read_document
 from packages.equipoise.tests.bisections import (
     BAD,
@@ -74,7 +74,7 @@ def cells(document: ResultDocument) -> list[list[str]]:
     return [[cell.strip() for cell in row.split("|")[1:-1]] for row in rows if "|" in row]
 
 
-def test_a_culprit_is_named_with_its_step_and_the_condition_of_the_claim() -> None:
+def test_a_culprit_is_named_with_its_step_and_the_condition_of_the_statement() -> None:
     text = screen(bisect_document())
     assert text.startswith(
         "culprit: 17ba079149 (Change 11) made it 3.10 % slower (2.40 % to 3.80 %). "
@@ -92,7 +92,7 @@ def test_the_assumptions_are_always_shown() -> None:
         document = bisect_document(result=result)
         assert sentence in screen(document)
         assert sentence in to_markdown(document)
-        assert sentence in page([CampaignReport(document)])
+        assert sentence in page([ReportInput(document)])
 
 
 def test_remaining_commits_are_listed_between_counts_of_excluded_ones() -> None:
@@ -230,7 +230,7 @@ def test_without_a_search_no_commit_is_listed_but_on_the_page() -> None:
     )
     assert "Change 3" not in to_markdown(document)
     assert "equipoise resume" in to_markdown(document)
-    assert "Change 3" in page([CampaignReport(document)])
+    assert "Change 3" in page([ReportInput(document)])
 
 
 def test_less_is_worse_if_more_of_the_metric_is_better() -> None:
@@ -264,7 +264,7 @@ def test_csv_has_a_row_for_each_commit() -> None:
 
 
 def test_the_page_asks_for_the_commit_and_draws_the_search_below_the_answer() -> None:
-    text = page([CampaignReport(bisect_document())])
+    text = page([ReportInput(bisect_document())])
     assert "Which commit from v1.0 to HEAD changed the time?" in text
     assert "Each vertical line is a block" in text
     assert "Every commit (16)" in text
@@ -277,7 +277,7 @@ def test_the_document_keeps_to_its_schema_and_comes_back(tmp_path: Path) -> None
     read = read_document(path)
     assert isinstance(read, BisectDocument)
     assert read == document
-    assert answer_of(campaign_document(CampaignReport(read))).claims
+    assert answer_of(campaign_document(ReportInput(read))).statements
 
 
 def test_in_python_it_prints_the_answer_and_draws_the_search() -> None:

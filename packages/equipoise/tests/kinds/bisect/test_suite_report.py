@@ -12,7 +12,7 @@ from equipoise.analysis.result import analyse_campaign
 from equipoise.api import Result
 from equipoise.kinds.bisect.report import suite_sentence
 from equipoise.kinds.bisect.terms import BisectDocument
-from equipoise.report.builders.result import CampaignReport
+from equipoise.report.builders.result import ReportInput
 from equipoise.report.json_document import encode, read_document
 from equipoise.why.gap import gaps_of
 from packages.equipoise.tests.report.forms import page, screen, to_csv, to_markdown
@@ -74,7 +74,7 @@ def test_without_a_culprit_the_answer_names_none(document: BisectDocument) -> No
 
 
 def test_the_page_has_a_section_and_a_picture_of_each_search(document: BisectDocument) -> None:
-    text = page([CampaignReport(document)])
+    text = page([ReportInput(document)])
     assert "Which commits from old to new changed which benchmarks?" in text
     assert "The search: parse" in text
     assert "The search: render" in text

@@ -7,8 +7,8 @@ from msgspec.structs import replace
 from equipoise.analysis.result import analyse_campaign
 from equipoise.kinds.fleet.terms import FleetPlan
 from equipoise.model.record import RunRecord
-from equipoise.report.builders.result import CampaignReport, campaign_document
-from equipoise.report.document import MAX_CLAIMS, Section, Table, parts_in
+from equipoise.report.builders.result import ReportInput, campaign_document
+from equipoise.report.document import MAX_STATEMENTS, Section, Table, parts_in
 from packages.equipoise.tests.fleets import THREE, fleet_record
 from packages.equipoise.tests.plans import plan_of
 from packages.equipoise.tests.report.forms import answer_of, to_csv, to_markdown
@@ -16,10 +16,10 @@ from packages.equipoise.tests.report.forms import answer_of, to_csv, to_markdown
 
 def headings_of(record: RunRecord) -> list[str]:
     """Headings of the table of hosts on the screen."""
-    document = campaign_document(CampaignReport(analyse_campaign(record)))
+    document = campaign_document(ReportInput(analyse_campaign(record)))
     hosts = next(
         part
-        for part in parts_in(document.parts, "screen")
+        for part in parts_in(document.parts, "brief")
         if isinstance(part, Section) and part.title == "Hosts"
     )
     (table,) = hosts.parts
@@ -29,7 +29,7 @@ def headings_of(record: RunRecord) -> list[str]:
 
 def test_one_command_has_the_states_of_the_hosts_and_medians_below() -> None:
     result = analyse_campaign(fleet_record(plan=plan_of("a")))
-    document = campaign_document(CampaignReport(result))
+    document = campaign_document(ReportInput(result))
     assert answer_of(document).title == "3 of 3 asked hosts delivered: 120 blocks."
     assert answer_of(document).lines == ()
     assert "| ada | 2" in to_markdown(result)
@@ -37,9 +37,9 @@ def test_one_command_has_the_states_of_the_hosts_and_medians_below() -> None:
 
 def test_many_candidates_have_their_means_first_and_written_host_tables() -> None:
     result = analyse_campaign(fleet_record(plan=plan_of(*"abcdef")))
-    assert len(result.comparisons) > MAX_CLAIMS
-    document = campaign_document(CampaignReport(result))
-    screen, page = (parts_in(document.parts, form) for form in ("screen", "page"))
+    assert len(result.comparisons) > MAX_STATEMENTS
+    document = campaign_document(ReportInput(result))
+    screen, page = (parts_in(document.parts, form) for form in ("brief", "page"))
     titles = [part.title for part in screen if isinstance(part, Section)]
     assert titles[:2] == ["Hosts", "Means over the asked hosts"]
     assert "f against a" not in titles

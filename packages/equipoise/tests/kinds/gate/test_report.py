@@ -15,7 +15,7 @@ from equipoise.kinds.gate.report import gate_document
 from equipoise.kinds.gate.terms import GateDocument, GateOutcome, GateResult, GateRow
 from equipoise.model.record import CampaignWarning
 from equipoise.model.revisions import Revision
-from equipoise.report.builders.result import CampaignReport
+from equipoise.report.builders.result import ReportInput
 from equipoise.report.renderers import markdown as renderer
 from equipoise.shared.safe_text import visible
 from packages.equipoise.tests.documents import document_as, document_of
@@ -178,7 +178,7 @@ def test_the_screen_of_a_run_shows_the_outcome_of_the_gate() -> None:
 
 
 def test_the_page_begins_with_the_outcome_of_the_gate_and_shows_the_command() -> None:
-    text = page([CampaignReport(gate_document_of(words="<b>slower</b>."))])
+    text = page([ReportInput(gate_document_of(words="<b>slower</b>."))])
     heading = re.search(r"<h1[^>]*>(.*?)</h1>", text)
     assert heading is not None
     assert heading[1] == "The gate fails: &lt;b&gt;slower&lt;/b&gt;."

@@ -1,4 +1,4 @@
-"""The result of a history in every form: changes, the curve, campaigns and claims."""
+"""The result of a history in every form: changes, the curve, campaigns and statements."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from equipoise.kinds.history.report import build_answer
 from equipoise.kinds.history.terms import HistoryDocument, HistoryResult
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import FAILURE_WARNING, CampaignWarning
-from equipoise.report.builders.result import CampaignReport, campaign_document
+from equipoise.report.builders.result import ReportInput, campaign_document
 from equipoise.report.json_document import encode, read_document
 from packages.equipoise.tests.histories import (
     FASTER,
@@ -66,7 +66,7 @@ def test_without_a_change_the_answer_has_the_number_of_commits() -> None:
     assert result.summary == (
         "No change above 1 % is certain in 24 commits since v1.0 (0000000000); 16 commits measured."
     )
-    assert result.summary in page([CampaignReport(history_document(result=result))])
+    assert result.summary in page([ReportInput(history_document(result=result))])
 
 
 def test_many_changes_are_a_table_on_a_screen() -> None:
@@ -79,7 +79,7 @@ def test_many_changes_are_a_table_on_a_screen() -> None:
     ] == [name_of(place)[:10] for place in (2, 4, 9, 12)]
 
 
-def test_the_claims_are_always_shown() -> None:
+def test_the_statements_are_always_shown() -> None:
     document = history_document()
     promises = (
         "At most 5 % of the changes that such histories name are false on average, however long "
@@ -91,7 +91,7 @@ def test_the_claims_are_always_shown() -> None:
     for promise in promises:
         assert promise in text
         assert promise in to_markdown(document)
-        assert promise in page([CampaignReport(document)])
+        assert promise in page([ReportInput(document)])
 
 
 def test_a_range_comes_with_the_line_that_finds_the_commit() -> None:
@@ -130,9 +130,7 @@ def test_a_screen_draws_each_interval_and_leaves_out_commits_of_a_long_curve() -
     shown = {row.split()[0] for row in rows}
     beside = (SLOWER - 1, SLOWER, FASTER - 1, FASTER, *RANGE, 399)
     assert {name_of(place)[:10] for place in beside} <= shown
-    assert "Every commit of the curve (400)" in page(
-        [CampaignReport(history_document(result=long))]
-    )
+    assert "Every commit of the curve (400)" in page([ReportInput(history_document(result=long))])
 
 
 def test_an_era_has_its_differences_from_the_one_before() -> None:
@@ -158,7 +156,7 @@ def test_a_suspicion_of_another_tool_has_the_line_that_confirms_it() -> None:
     text = screen(document)
     assert "Suspicions, not measured side by side" in text
     assert f": {suspicion.confirm_command}\n" in text
-    assert (suspicion.confirm_command or "no line") in page([CampaignReport(document)])
+    assert (suspicion.confirm_command or "no line") in page([ReportInput(document)])
 
 
 def test_reports_show_values_if_more_of_the_metric_is_better() -> None:
@@ -172,7 +170,7 @@ def test_reports_show_values_if_more_of_the_metric_is_better() -> None:
     document = replace(history_document(result=result), more_is_better=("throughput_per_s",))
     assert "-20.0 %, 99.75 % interval -20.4 % to -19.5 %" in screen(document)
     # A fall has the colour of a loss, as a ratio of costs above 1 has.
-    assert [claim.color_verdict for claim in build_answer(document, result).claims] == [
+    assert [statement.color_verdict for statement in build_answer(document, result).statements] == [
         "slower",
         "faster",
     ]
@@ -205,7 +203,7 @@ def test_csv_has_a_row_for_each_commit_of_the_curve() -> None:
 def test_markdown_has_the_chart_as_a_picture(tmp_path: Path) -> None:
     document = history_document(result=with_summary(imported_series=(series_of(),)))
     file = tmp_path / "last night.md"
-    write_documents(file, [campaign_document(CampaignReport(document))])
+    write_documents(file, [campaign_document(ReportInput(document))])
     text = file.read_text()
     assert "![Time over the commits since v1.0](last%20night-curve.svg)" in text
     assert (tmp_path / "last night-curve.svg").read_text().startswith("<svg")
@@ -213,7 +211,7 @@ def test_markdown_has_the_chart_as_a_picture(tmp_path: Path) -> None:
 
 
 def test_the_page_asks_what_changed_and_draws_the_curve_below_the_answer() -> None:
-    text = page([CampaignReport(history_document())])
+    text = page([ReportInput(history_document())])
     assert "What changed the time since v1.0?" in text
     assert "Each bar is a commit that ran side by side with the baseline" in text
 

@@ -1,7 +1,7 @@
 //! The heap of the process: Doug Lea's malloc behind a lock.
 //!
-//! A chunk is a block with the word before it. This word is the *head* of the block: the size of
-//! the chunk, with three flags in the lowest bits.
+//! A block is the memory that a caller gets. The word before it is its *head*: the size of the
+//! chunk (the word and the block), with three flags in the lowest bits.
 
 use std::cell::UnsafeCell;
 
@@ -36,7 +36,7 @@ impl Heap {
 
     /// Allocates `size` bytes; null if there is no memory. A large block has a separate mapping.
     pub fn allocate(&self, size: usize) -> *mut u8 {
-        if size >= mapped::THRESHOLD {
+        if size >= mapped::MIN_MAPPED_SIZE {
             return mapped::allocate(size);
         }
         // SAFETY: any size may be requested.
@@ -45,7 +45,7 @@ impl Heap {
 
     /// Allocates `size` zero bytes; null if there is no memory.
     pub fn allocate_zeroed(&self, size: usize) -> *mut u8 {
-        if size >= mapped::THRESHOLD {
+        if size >= mapped::MIN_MAPPED_SIZE {
             // The kernel fills a new mapping with zeros.
             return mapped::allocate(size);
         }
@@ -71,7 +71,7 @@ impl Heap {
         }
         // SAFETY: the caller vouches for the block.
         let head = self.with_lock(|_| unsafe { read_head(block) });
-        match (mapped::is_mapped(head), size >= mapped::THRESHOLD) {
+        match (mapped::is_mapped(head), size >= mapped::MIN_MAPPED_SIZE) {
             (false, false) => self.with_lock(|allocator| {
                 // SAFETY: the caller vouches for the block.
                 unsafe { allocator.c_realloc(block, size) }
@@ -90,10 +90,10 @@ impl Heap {
     unsafe fn move_block(&self, block: *mut u8, size: usize) -> *mut u8 {
         let new_block = self.allocate(size);
         if !new_block.is_null() {
-            // SAFETY: two live blocks, both at least `bytes` long.
+            // SAFETY: both blocks are live and at least `kept_size` long.
             unsafe {
-                let bytes = self.usable_size(block).min(size);
-                new_block.copy_from_nonoverlapping(block, bytes);
+                let kept_size = self.usable_size(block).min(size);
+                new_block.copy_from_nonoverlapping(block, kept_size);
                 self.release(block);
             }
         }
@@ -162,17 +162,18 @@ mod fork {
 
     use super::HEAP;
 
-    extern "C" fn before() {
+    extern "C" fn before_fork() {
         HEAP.lock.acquire();
     }
 
-    extern "C" fn after() {
+    extern "C" fn after_fork() {
         HEAP.lock.release();
     }
 
     fn register() {
         // SAFETY: the three functions live as long as the library, which is never unloaded.
-        let status = unsafe { libc::pthread_atfork(Some(before), Some(after), Some(after)) };
+        let status =
+            unsafe { libc::pthread_atfork(Some(before_fork), Some(after_fork), Some(after_fork)) };
         if status != 0 {
             abort_with(&[b"libequipoise_dlmalloc: pthread_atfork failed\n"]);
         }

@@ -19,8 +19,9 @@ use equipoise_interpose::errno;
 
 use crate::heap::HEAP;
 
-/// Maximum alignment. Near the size of the address space, sizes would overflow.
+/// Maximum alignment, in bytes. With a much larger alignment, sizes would overflow.
 const MAX_ALIGNMENT: usize = 1 << 40;
+/// Size of a page of memory, in bytes.
 const PAGE: usize = 4096;
 
 /// C17 7.22.3.4: allocates `size` bytes; null with `ENOMEM` if there is no memory.
@@ -159,7 +160,7 @@ mod tests {
             // SAFETY: the block is live, and its usable size is what the library promises.
             unsafe {
                 let usable = malloc_usable_size(block);
-                let is_mapped = size >= mapped::THRESHOLD;
+                let is_mapped = size >= mapped::MIN_MAPPED_SIZE;
                 let slack = if is_mapped { 2 * PAGE } else { 64 };
                 assert!(size <= usable && usable <= size + slack, "{size}: {usable}");
                 block.cast::<u8>().write_bytes(0xA5, usable);
@@ -252,8 +253,8 @@ mod tests {
             }
         };
         assert!(!is_mapped(35_840));
-        assert!(!is_mapped(mapped::THRESHOLD - 1));
-        assert!(is_mapped(mapped::THRESHOLD));
+        assert!(!is_mapped(mapped::MIN_MAPPED_SIZE - 1));
+        assert!(is_mapped(mapped::MIN_MAPPED_SIZE));
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! A mutex in a static, without an allocation: mutex 2 of Drepper, "Futexes Are Tricky" (2011). The
-//! heap holds its lock for some tens of nanoseconds, so a waiting thread spins before it sleeps.
+//! A mutex that needs no allocation: mutex 2 of Drepper, "Futexes Are Tricky" (2011). A thread holds
+//! the lock for some tens of nanoseconds only, so a waiting thread spins before it sleeps.
 
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 

@@ -7,13 +7,13 @@
 use std::ptr::null_mut;
 
 /// Smallest size of a mapped block.
-pub const THRESHOLD: usize = 256 * 1024;
+pub const MIN_MAPPED_SIZE: usize = 256 * 1024;
 
 const WORD: usize = size_of::<usize>();
 /// Number of bytes before a block: the unused word, which aligns the block, and the head.
 const BYTES_BEFORE_BLOCK: usize = 2 * WORD;
-/// Flags in the head of a block in use. A mapped block has none of them.
-const IN_USE: usize = 0b11;
+/// Flags in the head of a block that is not mapped. A mapped block has none of them.
+const NOT_MAPPED_FLAGS: usize = 0b11;
 const PAGE: usize = 4096;
 
 /// Allocates a block of zeros; null if there is no memory.
@@ -33,7 +33,7 @@ pub fn allocate(size: usize) -> *mut u8 {
 
 /// Whether the block with this head has a mapping of its own.
 pub fn is_mapped(head: usize) -> bool {
-    head & IN_USE == 0
+    head & NOT_MAPPED_FLAGS == 0
 }
 
 /// Returns the number of bytes that the owner of a mapped block may use.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use equipoise_reporting::arguments::Options;
 use equipoise_reporting::problem::Problem;
-use equipoise_reporting::program;
+use equipoise_reporting::program::find_command;
 use lexopt::{Arg, Parser};
 
 use crate::batches::Batching;
@@ -40,7 +40,7 @@ pub fn parse(mut parser: Parser) -> Result<Command, Problem> {
         Some(other) => return Err(other.unexpected().into()),
         None => None,
     };
-    let probe: &Probe = program::find("probe", PROBES, |probe| probe.name, name.as_deref())?;
+    let probe: &Probe = find_command("probe", PROBES, |probe| probe.name, name.as_deref())?;
     let mut options = Options::new(parser);
     if options.asks_for_help() {
         return Ok(Command::Text(listing::help_of(probe)));
@@ -73,7 +73,7 @@ fn parse_request(probe: &'static Probe, options: &mut Options) -> Result<Command
             "placement" => request.options.placement = parse_placement(probe, &options.text()?)?,
             "size" => request.options.size = parse_parameter(probe.size, options, "size")?,
             "count" => request.options.count = parse_parameter(probe.count, options, "count")?,
-            _ => return Err(options.unknown()),
+            _ => return Err(options.unknown_option()),
         }
     }
     Ok(if is_check {

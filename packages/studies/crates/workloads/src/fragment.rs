@@ -67,7 +67,7 @@ fn run(options: &mut Options) -> Result<Report, Problem> {
             "keep" => plan.keep_percent = options.size(0..=100)?,
             "smallest" => plan.smallest = options.size(1..=1 << 30)?,
             "largest" => plan.largest = options.size(1..=1 << 30)?,
-            _ => return Err(options.unknown()),
+            _ => return Err(options.unknown_option()),
         }
     }
     if plan.largest < plan.smallest {

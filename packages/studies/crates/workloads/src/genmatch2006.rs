@@ -93,7 +93,7 @@ fn run(options: &mut Options) -> Result<Report, Problem> {
             "repeat" => repeat = options.number(1..=1 << 20)?,
             "data" => file = Some(options.text()?),
             "library" => library = options.text()?,
-            _ => return Err(options.unknown()),
+            _ => return Err(options.unknown_option()),
         }
     }
     let data = match file {

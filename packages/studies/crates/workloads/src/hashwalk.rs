@@ -67,7 +67,7 @@ fn run(options: &mut Options) -> Result<Report, Problem> {
             "words" => word_count = read_count(options)?,
             "map-seed" => map_seed = Some(SeededHash(options.number(0..=u64::MAX)?)),
             "dictionary" => dictionary = Some(options.text()?),
-            _ => return Err(options.unknown()),
+            _ => return Err(options.unknown_option()),
         }
     }
     let words = read_words(dictionary.as_deref(), word_count)?;

@@ -37,7 +37,7 @@ fn run(options: &mut Options) -> Result<Report, Problem> {
             "size" => size = options.size(1..=30_000)?,
             "repeat" => repeat = options.number(1..=1 << 20)?,
             "library" => library = Some(options.text()?),
-            _ => return Err(options.unknown()),
+            _ => return Err(options.unknown_option()),
         }
     }
     let lapack = match library {

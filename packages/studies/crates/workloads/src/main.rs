@@ -33,7 +33,7 @@ mod workload;
 use std::process::ExitCode;
 
 use equipoise_reporting::arguments::Options;
-use equipoise_reporting::program::{find, finish};
+use equipoise_reporting::program::{find_command, finish};
 use equipoise_reporting::{arguments, metrics, problem};
 use lexopt::{Arg, Parser};
 
@@ -70,7 +70,7 @@ fn run(mut parser: Parser) -> Result<String, Problem> {
         None => None,
     };
     let name_of = |workload: &Workload| workload.name;
-    let workload = find("workload", &WORKLOADS, name_of, name.as_deref())?;
+    let workload = find_command("workload", &WORKLOADS, name_of, name.as_deref())?;
     let mut options = Options::new(parser);
     if options.asks_for_help() {
         return Ok(workload.help.to_owned());

@@ -100,7 +100,7 @@ fn run(options: &mut Options) -> Result<Report, Problem> {
             "touch" => job.touch = options.choice(&TOUCHES)?,
             "pattern" => job.pattern = parse_pattern(&options.text()?)?,
             "threads" => threads = options.size(THREADS)?,
-            _ => return Err(options.unknown()),
+            _ => return Err(options.unknown_option()),
         }
     }
     job.count = job.count.min((volume / job.size as u64).max(MIN_PAIRS));

@@ -37,7 +37,7 @@ fn run(options: &mut Options) -> Result<Report, Problem> {
         match name.as_str() {
             "count" => count = options.number(1..=1 << 32)?,
             "repeat" => repeat = options.number(1..=1 << 20)?,
-            _ => return Err(options.unknown()),
+            _ => return Err(options.unknown_option()),
         }
     }
     // The count is the seed: the same count gives the same numbers.

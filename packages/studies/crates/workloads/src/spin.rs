@@ -27,7 +27,7 @@ fn run(options: &mut Options) -> Result<Report, Problem> {
     while let Some(name) = options.next_name()? {
         match name.as_str() {
             "work" => work = options.number(1..=1 << 48)?,
-            _ => return Err(options.unknown()),
+            _ => return Err(options.unknown_option()),
         }
     }
     let started = Instant::now();

@@ -70,7 +70,7 @@ fn run(options: &mut Options) -> Result<Report, Problem> {
             "words" => word_count = read_count(options)?,
             "word-seed" => word_seed = Some(options.number(0..=u64::MAX)?),
             "dictionary" => dictionary = Some(options.text()?),
-            _ => return Err(options.unknown()),
+            _ => return Err(options.unknown_option()),
         }
     }
     let algorithm =

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from equipoise.helpers.equipoise_metrics import VARIABLE, report
+from equipoise.helpers.equipoise_metrics import METRICS_VARIABLE, report
 
 PERCENTILES = (50, 95, 99)
 """Percentiles of the latency that are reported."""
@@ -142,7 +142,7 @@ def private_folder() -> Iterator[Path]:
     Its parent is the folder of ``EQUIPOISE_METRICS``. Equipoise removes the parent even if this
     process is killed.
     """
-    metrics_file = os.environ.get(VARIABLE)
+    metrics_file = os.environ.get(METRICS_VARIABLE)
     parent = None if metrics_file is None else os.path.dirname(metrics_file)
     with tempfile.TemporaryDirectory(prefix="client-", dir=parent) as folder:
         yield Path(folder)

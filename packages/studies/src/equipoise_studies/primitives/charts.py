@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from equipoise.figures.building import quantity_scale
 from equipoise.figures.quantity import DrawnQuantity, drawn_quantity
-from equipoise.figures.values import LATENCY, analysed_values
+from equipoise.figures.values import LATENCY_METRIC, analysed_values
 from equipoise.model.result import ResultDocument
 from equipoise.shared.chart_parts import (
     Rows,
@@ -75,9 +75,9 @@ def primitives(document: ResultDocument, metric: str) -> alt.LayerChart | None:
         for condition in document.conditions
         if condition.name in values
     ]
-    name = "Time of one operation" if metric == LATENCY else "Bytes in a second"
+    name = "Time of one operation" if metric == LATENCY_METRIC else "Bytes in a second"
     unit = "" if quantity.unit == "µs" else f"{quantity.unit}, "
-    scale = f"{unit}{'logarithmic' if quantity.logarithmic else 'linear'} scale"
+    scale = f"{unit}{'logarithmic' if quantity.is_logarithmic else 'linear'} scale"
     dots = point(size=28, opacity=0.55)
     tick = alt.MarkDef("tick", thickness=2, size=ROW_HEIGHT - 4, style="median-interval")
     return frame(

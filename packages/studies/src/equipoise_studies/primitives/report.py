@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from equipoise.figures.gallery import Figure, FiguresKind, Sequences, optional_figure
+from equipoise.figures.gallery import ConfidenceSequences, Figure, KindFigures, optional_figure
 from equipoise.model.quantities import counted
 from equipoise.model.result import ConditionResult, ResultDocument, TrialRow
-from equipoise.report.document import UNKNOWN, Cell, Claim, Styled, Table, columns_and_rows
-from equipoise.report.kind import ReportKind, Title
+from equipoise.report.document import UNKNOWN, Cell, Statement, StyledText, Table, columns_and_rows
+from equipoise.report.kind import KindReport, Title
 from equipoise.report.units import metric_formatter, range_text, spread_text
 from equipoise.shared.spelling import option
 from equipoise_studies.primitives.rows import CLASS, PRIMITIVE_METRICS
@@ -22,10 +22,10 @@ WIDE_PERCENT = 10
 """Spread between processes above which a row counts as varying."""
 
 
-class PrimitivesReport(ReportKind):
+class PrimitivesReport(KindReport):
     """Report of a campaign of probes. Other campaigns have the report of a comparison."""
 
-    first_figures = frozenset(f"primitives_{metric}" for metric in PRIMITIVE_METRICS)
+    top_figures = frozenset(f"primitives_{metric}" for metric in PRIMITIVE_METRICS)
 
     def scope_of(self, document: ResultDocument) -> str | None:
         """Return the scope of the medians."""
@@ -39,7 +39,7 @@ class PrimitivesReport(ReportKind):
             return None
         return "What do operating system primitives cost here?"
 
-    def title(self, document: ResultDocument, claims: Sequence[Claim]) -> Title | None:
+    def title(self, document: ResultDocument, statements: Sequence[Statement]) -> Title | None:
         """Return the sentence above the tables; ``None`` if there is another answer."""
         has_finding = document.findings is not None and bool(document.findings.answer)
         has_answer = has_finding or document.against is not None or document.typical is not None
@@ -70,10 +70,10 @@ class PrimitivesReport(ReportKind):
         return metric or document.primary_metric
 
 
-class PrimitivesFigures(FiguresKind):
+class PrimitivesFigures(KindFigures):
     """The charts of a campaign of probes."""
 
-    def gallery(self, document: Any, sequences: Sequences) -> Iterator[Figure] | None:
+    def gallery(self, document: Any, sequences: ConfidenceSequences) -> Iterator[Figure] | None:
         """Draw the rows of each metric; ``None`` if the document has other conditions."""
         return _figures(document) if is_of_primitives(document) else None
 
@@ -139,7 +139,7 @@ def _brief_table(document: ResultDocument) -> Table:
         rows.append(
             {
                 "row:name": condition.name,
-                "median:number": Styled(show(summary.median), "strong"),
+                "median:number": StyledText(show(summary.median), "strong"),
                 "95 % interval": range_text(summary.median_ci, show),
                 "spread:number": spread_text(summary),
             }
@@ -177,9 +177,9 @@ def _row(condition: ConditionResult, processes: Sequence[TrialRow]) -> Mapping[s
     summary, show = condition.metrics.get(metric), metric_formatter(metric)
     median: Cell = UNKNOWN
     interval, spread, count = UNKNOWN, UNKNOWN, UNKNOWN
-    explanation = Styled(condition.unknown.get(metric, ""), "caution")
+    explanation = StyledText(condition.unknown.get(metric, ""), "caution")
     if summary is not None:
-        median, spread = Styled(show(summary.median), "strong"), spread_text(summary)
+        median, spread = StyledText(show(summary.median), "strong"), spread_text(summary)
         interval = range_text(summary.median_ci, show)
         count = str(sum(metric in process.metrics for process in processes))
         reasons = [condition.spread_because.get(metric, "")]
@@ -187,7 +187,7 @@ def _row(condition: ConditionResult, processes: Sequence[TrialRow]) -> Mapping[s
         if failed:
             failure = failed[0].unknown.get(metric, failed[0].failure or "")
             reasons.append(f"{len(failed)} processes failed: {failure}")
-        explanation = Styled("; ".join(filter(None, reasons)), "dim")
+        explanation = StyledText("; ".join(filter(None, reasons)), "dim")
     return {
         "": condition.name,
         "Median:number": median,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from equipoise.figures.values import LATENCY as LATENCY
+from equipoise.figures.values import LATENCY_METRIC as LATENCY_METRIC
 
 OS_STUDY = "os"
 """Name of the study of ``equipoise os``."""
 BANDWIDTH = "bandwidth_bytes_per_s"
-PRIMITIVE_METRICS = (LATENCY, BANDWIDTH)
+PRIMITIVE_METRICS = (LATENCY_METRIC, BANDWIDTH)
 """Metrics of probes; each probe reports one of them."""
 
 CLASS, PROBE, PLACEMENT = "class", "probe", "placement"

@@ -1,7 +1,7 @@
 """Helpers that declare command-line options, and a decorator that makes a typed request of them.
 
 A request is a struct with the values of all options of a command. The name of a field is click's
-name of the option. A field whose type is a struct has a group of options.
+name of the option. If the type of a field is a struct, its fields are options, too.
 """
 
 from __future__ import annotations

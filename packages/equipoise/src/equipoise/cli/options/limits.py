@@ -62,7 +62,7 @@ patient_option = flag(
 def stopping_options(
     *, blocks: str = "no limit", min_blocks: str = "5", min_seconds: str = "1", budget: str = "60"
 ) -> Option:
-    """Return the options that say when a campaign stops; an option that is not given is ``None``.
+    """Return the options that say when a campaign stops; an omitted option is ``None``.
 
     The arguments are the defaults that the help shows.
     """

@@ -1,7 +1,8 @@
 """The options that say where a result goes, and the checks of its files.
 
 The files are checked before a campaign starts, because a campaign may take hours. The extension of
-a file selects the format of a report.
+a file selects the format of a report. A reference result is a result of another host or another
+time, which ``--against`` names.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ report_option = file_option(
 )
 show_env_option = flag(
     "--show-env",
-    help="Show the values of all environment variables; by default only those of tuning variables.",
+    help="Show the values of all environment variables, not only of known tuning variables.",
 )
 figures_option = file_option(
     "--figures", metavar="FOLDER", help="Write each figure to this folder: .html, .svg and .png."
@@ -94,7 +95,7 @@ against_options = option_group(
     names_option(
         "--allow",
         "allowed",
-        help="Differences that are allowed between the two environments; any other is an error.",
+        help="Allow only these differences between the two environments.",
     ),
 )
 no_test_option = flag(
@@ -167,9 +168,9 @@ class OutputOptions(Struct, frozen=True):
     exports: HyperfineExports = HyperfineExports()
     against_file: Path | None = None
     reference_result: ResultDocument | None = None
-    """Content of ``against_file``, a result to compare with; `checked` sets it."""
+    """Content of ``against_file``; `checked` sets this field."""
     allowed: tuple[str, ...] | None = None
-    """Facts that may differ between two environments; without ``--allow``, all facts may."""
+    """Facts that may differ between two environments; ``None`` if all facts may differ."""
     why: bool = False
     """Whether to explain the largest gap."""
     tests_causes: bool = True
@@ -211,14 +212,14 @@ class OutputOptions(Struct, frozen=True):
         return output
 
     @property
-    def has_screen(self) -> bool:
+    def prints_result(self) -> bool:
         """Whether the terminal shows the result."""
         return self.json_file != "-" and not self.quiet
 
     @property
-    def screen_form(self) -> Form:
-        """Form of the document on the terminal: all details, or the answer alone."""
-        return "verbose" if self.verbose else "screen"
+    def terminal_form(self) -> Form:
+        """Form of the document on the terminal, with or without all details."""
+        return "verbose" if self.verbose else "brief"
 
     def written_files(self) -> list[Path]:
         """Return all files that the command will write."""
@@ -266,10 +267,9 @@ def check_folder(path: Path) -> None:
 
 
 def check_report(path: Path) -> None:
-    """Check that a report can be written to a path.
+    """Raise `UnusableInput` if a report cannot be written to a path.
 
-    Raise `UnusableInput` if the file extension is unknown, the folder does not exist, or the
-    library that draws figures is missing.
+    The file extension may be unknown, the folder or the library that draws figures may be missing.
     """
     if path.suffix.lower() not in REPORT_EXTENSIONS:
         extension = f"the extension '{path.suffix}'" if path.suffix else "a name without extension"

@@ -1,6 +1,7 @@
 """The options of commands that match the rows of a table: columns, matching rules and output files.
 
-A treated row is matched with control rows whose covariates are similar.
+A treated row is matched with control rows whose covariates are similar. ATT, ATC and ATE are the
+average effects on the treated, on the controls, and on all rows.
 """
 
 from __future__ import annotations
@@ -25,8 +26,6 @@ from equipoise_matching.tables.problem import MatchColumns, Pairing
 
 
 class _FiniteRange(click.FloatRange):
-    """Type for click: a finite number in a range."""
-
     name = "number"
 
     def convert(
@@ -61,7 +60,7 @@ def count_option(name: str, default: int, explanation: str, *, minimum: int = 0)
 
 
 def ks_options(default_boot: int) -> Option:
-    """Return the options of the Kolmogorov-Smirnov tests."""
+    """Return the options of the Kolmogorov-Smirnov (KS) tests."""
     return option_group(
         count_option(
             "--boot", default_boot, "Bootstrap samples of the Kolmogorov-Smirnov tests; 0 for none."

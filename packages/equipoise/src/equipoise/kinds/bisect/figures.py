@@ -9,7 +9,7 @@ from typing import Any
 import altair as alt
 
 from equipoise.figures.building import count_axis
-from equipoise.figures.gallery import Figure, FiguresKind, Sequences
+from equipoise.figures.gallery import ConfidenceSequences, Figure, KindFigures
 from equipoise.kinds.bisect.terms import (
     BisectBlock,
     BisectBranch,
@@ -223,10 +223,10 @@ def _excluded_areas(
         }
 
 
-class BisectFigures(FiguresKind):
+class BisectFigures(KindFigures):
     """The charts of a bisection; charts of single commits would hide the search."""
 
-    def gallery(self, document: BisectDocument, sequences: Sequences) -> Iterator[Figure]:
+    def gallery(self, document: BisectDocument, sequences: ConfidenceSequences) -> Iterator[Figure]:
         """Draw the search of each benchmark, and of each searched branch."""
         for number, search in enumerate(document.results, start=1):
             name = f"bisection_{number}" if search.benchmark else "bisection"

@@ -27,43 +27,42 @@ from equipoise.kinds.bisect.terms import (
 from equipoise.model.inverse_ratios import inverse_interval
 from equipoise.model.quantities import Interval, counted, joined
 from equipoise.model.revisions import CHANGED_SUFFIX, short_name
-from equipoise.report.builders.claims import failures_of, strip_of, with_failures
 from equipoise.report.builders.result import (
-    CampaignReport,
-    brief_and_verbose,
+    ReportInput,
     campaign_figures,
+    full_and_brief_answer,
     how_it_ran,
     whole_document,
 )
+from equipoise.report.builders.statements import failures_of, strip_of, with_failures
 from equipoise.report.builders.why import why_parts
 from equipoise.report.document import (
-    BRIEF,
-    EVERYWHERE,
-    MAX_CLAIMS,
+    MAX_STATEMENTS,
+    NOT_BRIEF,
+    NOT_TERMINAL,
     PAGE,
-    SCREEN,
+    TERMINAL,
     UNKNOWN,
-    WRITTEN,
     Answer,
     Cell,
-    Claim,
     Command,
+    CsvRow,
     Document,
     Facts,
     Listing,
-    NumberRow,
     Paragraph,
     Part,
     Section,
-    Styled,
+    Statement,
+    StyledText,
     Table,
     columns_and_rows,
-    fields_of,
+    field_cells,
+    full_and_brief,
     ratio_cells,
-    whole_and_brief,
 )
 from equipoise.report.json_document import MAX_MIN_EFFECT, is_possible_ratio
-from equipoise.report.kind import ReportKind
+from equipoise.report.kind import KindReport
 from equipoise.report.units import estimate_and_interval, percentage, significant, waiting_time
 
 _MAX_COMMIT_ROWS = 20
@@ -83,10 +82,10 @@ _GOOD_OR_BAD_OPTION = re.compile(r" --(?:good|bad) [0-9a-f]{40,}\b")
 """Options for the good and the bad commit in a command line."""
 
 
-class BisectReport(ReportKind):
+class BisectReport(KindReport):
     """The report of a bisection."""
 
-    first_figures = frozenset({"bisection"})
+    top_figures = frozenset({"bisection"})
 
     def question(self, document: BisectDocument) -> str | None:
         """Return the question of a bisection; ``None`` before its first block."""
@@ -98,9 +97,9 @@ class BisectReport(ReportKind):
         metric = metric_name(document.primary_metric)
         return f"Which commit from {good} to {bad} changed the {metric}?"
 
-    def document(self, report: CampaignReport) -> Document | None:
+    def document(self, report: ReportInput) -> Document | None:
         """Build the document of a bisection, of one benchmark or of several."""
-        document = report.document
+        document = report.result
         assert isinstance(document, BisectDocument)
         searches = document.results
         if not searches:
@@ -109,7 +108,7 @@ class BisectReport(ReportKind):
         search_answer = build_answer(document)
         has_one_figure = len(searches) == 1 and not searches[0].branches
         all_parts: tuple[Part, ...] = (
-            *brief_and_verbose(search_answer),
+            *full_and_brief_answer(search_answer),
             first_figure,
             *([] if has_one_figure else [other_figures]),
             *self.gap_parts(document),
@@ -132,10 +131,16 @@ class BisectReport(ReportKind):
 
 
 def build_answer(document: BisectDocument) -> Answer:
-    """Build the answer: the culprits, or the suspects."""
-    claims = [claim for search in document.results for claim in culprit_claims(document, search)]
+    """Build the answer: the culprits, or the remaining commits."""
+    statements = [
+        statement
+        for search in document.results
+        for statement in culprit_statements(document, search)
+    ]
     if document.bisect is None:
-        suite_answer = Answer(suite_sentence(document.bisects), claims=tuple(claims[:MAX_CLAIMS]))
+        suite_answer = Answer(
+            suite_sentence(document.bisects), statements=tuple(statements[:MAX_STATEMENTS])
+        )
         return with_failures(document, suite_answer, "The searches")
     result = document.bisect
     gap = gap_text(document, result, result.gap)
@@ -144,10 +149,14 @@ def build_answer(document: BisectDocument) -> Answer:
     )
     title = result.summary
     if result.verdict == "culprit" and not failures_of(document):
-        # The claim is the answer itself.
-        claims[0] = replace(claims[0], text=title, remarks=(*gap_lines, *claims[0].remarks))
+        # The statement is the answer itself.
+        statements[0] = replace(
+            statements[0], text=title, remarks=(*gap_lines, *statements[0].remarks)
+        )
         title, gap_lines = "", ()
-    search_answer = Answer(title=title, lines=gap_lines, claims=tuple(claims[:MAX_CLAIMS]))
+    search_answer = Answer(
+        title=title, lines=gap_lines, statements=tuple(statements[:MAX_STATEMENTS])
+    )
     return with_failures(document, search_answer, "The search")
 
 
@@ -164,8 +173,8 @@ def parts_below_answer(document: BisectDocument) -> Iterator[Part]:
     facts = [*_remaining_facts(document, result), ("Cost", _cost_text(result))]
     if result.blocks_to_go is not None:
         facts.append(("Expected rest", f"about {2 * result.blocks_to_go} more trials"))
-    yield Facts(tuple(facts), forms=SCREEN)
-    yield Section("Cost, and what is left over", (Facts(tuple(facts)),), forms=WRITTEN)
+    yield Facts(tuple(facts), forms=TERMINAL)
+    yield Section("Cost, and what is left over", (Facts(tuple(facts)),), forms=NOT_TERMINAL)
     yield from _resume_command(document)
     yield _all_commits_section(result)
 
@@ -192,7 +201,7 @@ def _suite_parts(document: BisectDocument) -> Iterator[Part]:
             if facts := tuple(_remaining_facts(document, search)):
                 parts.append(Facts(facts))
             parts.append(_all_commits_section(search))
-            yield Section(search.benchmark, tuple(parts), folded=True, forms=WRITTEN)
+            yield Section(search.benchmark, tuple(parts), folded=True, forms=NOT_TERMINAL)
 
 
 def _resume_command(document: BisectDocument) -> Iterator[Command]:
@@ -237,7 +246,7 @@ def _benchmark_row(document: BisectDocument, search: BisectResult) -> Mapping[st
         "benchmark:name": search.benchmark,
         "metric": metric_name(search.metric),
         "gap": gap_text(document, search, search.gap),
-        "verdict": Styled(search.verdict, "strong" if search.culprits else ""),
+        "verdict": StyledText(search.verdict, "strong" if search.culprits else ""),
         "commits": commits,
         "trials:number": str(search.trials),
     }
@@ -298,7 +307,7 @@ def _diff_sentence(explained: ExplainedCulprit) -> str:
     )
 
 
-def number_rows(document: BisectDocument, result: BisectResult) -> Iterator[NumberRow]:
+def number_rows(document: BisectDocument, result: BisectResult) -> Iterator[CsvRow]:
     """Yield the row of numbers of each commit after the good commit, then of branches."""
     culprits = {culprit.commit: culprit for culprit in result.every_culprit}
     for commit in _all_commits(result):
@@ -307,19 +316,19 @@ def number_rows(document: BisectDocument, result: BisectResult) -> Iterator[Numb
             "run": document.run.id,
             "study": document.run.study,
             "benchmark": result.benchmark,
-            **fields_of(commit, "commit", "subject", "author", "date", "status"),
+            **field_cells(commit, "commit", "subject", "author", "date", "status"),
             "not_built": str(commit.not_built).lower(),
-            **fields_of(commit, "e_value", "excluded_at", "trials"),
+            **field_cells(commit, "e_value", "excluded_at", "trials"),
             "metric": result.metric,
             **ratio_cells(culprit),
             "step_e_value": None if culprit is None else culprit.e_value,
         }
 
 
-def culprit_claims(document: BisectDocument, result: BisectResult) -> tuple[Claim, ...]:
-    """Build a claim for each culprit; the culprits of branches come last."""
+def culprit_statements(document: BisectDocument, result: BisectResult) -> tuple[Statement, ...]:
+    """Build a statement for each culprit; the culprits of branches come last."""
     return tuple(
-        _culprit_claim(
+        _culprit_statement(
             document, result, culprit, "the gap" if line is result else "the gap of its branch"
         )
         for line in result.lines
@@ -332,9 +341,9 @@ def _all_commits(result: BisectResult) -> tuple[BisectCommit, ...]:
     return tuple(commit for line in result.lines for commit in line.searched_commits)
 
 
-def _culprit_claim(
+def _culprit_statement(
     document: BisectDocument, result: BisectResult, culprit: Culprit, gap_name: str
-) -> Claim:
+) -> Statement:
     ratio, interval = _ratio_of_values(document, result, culprit.ratio, culprit.ratio_ci)
     estimate, ends = estimate_and_interval(ratio, interval)
     evidence = f"e-value {significant(culprit.e_value)} that it makes a difference"
@@ -348,7 +357,7 @@ def _culprit_claim(
     if explained_share:
         facts.append(("Gap", explained_share))
     prefix = f"{result.benchmark}: " if result.benchmark else ""
-    return Claim(
+    return Statement(
         badge="culprit",
         color_verdict="slower" if culprit.ratio is None or culprit.ratio > 1.0 else "faster",
         text=f"{prefix}{culprit.summary}",
@@ -360,10 +369,10 @@ def _culprit_claim(
         interval=f"{percentage(1.0 - culprit.significance_level)} interval {ends}",
         strip=strip_of(ratio, interval, result.metric, result.min_effect),
         remarks=tuple(_remarks(culprit, result, document.run.command_line)),
-        certainty=tuple(
+        certainty_lines=tuple(
             filter(None, (f"{culprit.subject} ({author_and_date})", evidence, explained_share))
         ),
-        facts=tuple(facts),
+        certainty_facts=tuple(facts),
     )
 
 
@@ -432,8 +441,8 @@ def _commit_parts(result: SearchedLine, alpha: float) -> Iterator[Part]:
         rows.append(
             {
                 **dict.fromkeys(_commit_row(members[0]), ""),
-                "commit": Styled(counted(len(members), "commit"), "dim"),
-                "subject:name": Styled(f"excluded: {commit_range}", "dim"),
+                "commit": StyledText(counted(len(members), "commit"), "dim"),
+                "subject:name": StyledText(f"excluded: {commit_range}", "dim"),
             }
         )
     table = Table(
@@ -443,11 +452,11 @@ def _commit_parts(result: SearchedLine, alpha: float) -> Iterator[Part]:
         notes=tuple(_commit_notes(result, alpha)),
     )
     brief_rows = [{name: row[name] for name in _BRIEF_COLUMNS} for row in rows]
-    yield from whole_and_brief(
+    yield from full_and_brief(
         table, Table(*columns_and_rows(brief_rows), max_rows=_MAX_BRIEF_COMMIT_ROWS)
     )
     if sentence := _course_sentence(result):
-        yield Paragraph(sentence, forms=EVERYWHERE - BRIEF)
+        yield Paragraph(sentence, forms=NOT_BRIEF)
 
 
 def _commit_row(commit: BisectCommit) -> Mapping[str, Cell]:
@@ -463,7 +472,7 @@ def _commit_row(commit: BisectCommit) -> Mapping[str, Cell]:
         if commit.e_value is None
         else significant(commit.e_value),
         "trials:number": str(commit.trials),
-        "status": Styled(status, "strong" if commit.status == "culprit" else ""),
+        "status": StyledText(status, "strong" if commit.status == "culprit" else ""),
     }
 
 

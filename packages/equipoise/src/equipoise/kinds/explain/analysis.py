@@ -13,7 +13,7 @@ from equipoise.kinds.explain.outcome import tested_causes
 from equipoise.kinds.explain.terms import ExperimentPlan, ExplainDocument
 from equipoise.model.record import RunRecord
 from equipoise.model.why import Explanation
-from equipoise.report.kind import ReportKind
+from equipoise.report.kind import KindReport
 from equipoise.why.kind import WhyKind
 
 
@@ -43,7 +43,7 @@ class ExplainWhy(WhyKind):
         return tested_causes(record)
 
 
-class ExplainReport(ReportKind):
+class ExplainReport(KindReport):
     """The report of an experiment, which has the sections of a comparison's report."""
 
     def question(self, document: ExplainDocument) -> str | None:

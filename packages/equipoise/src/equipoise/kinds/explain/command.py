@@ -22,7 +22,7 @@ from equipoise.cli.completion import complete_runs
 from equipoise.cli.conducting import clear_killed_campaigns, measuring
 from equipoise.cli.options.outputs import OutputOptions, check_folder
 from equipoise.cli.progress import progress_for
-from equipoise.cli.results import CampaignResult, name_in_record, result_of_records, write_files
+from equipoise.cli.results import CampaignResult, name_in_ledger, result_of_records, write_files
 from equipoise.cli.streams import is_watched, say
 from equipoise.cli.work_bars import work_bar
 from equipoise.cli.writing import write_file
@@ -43,7 +43,7 @@ from equipoise.model.kinds import load
 from equipoise.model.plan import Plan, Stopping
 from equipoise.model.record import RunRecord
 from equipoise.model.result import ResultDocument
-from equipoise.report.document import BRIEF, Document, Paragraph, Part
+from equipoise.report.document import BRIEF_TERMINAL, Document, Paragraph, Part
 from equipoise.shared.spelling import option
 from equipoise.studies.data_sets import require_data
 from equipoise.why.causes.ranking import suggested_causes
@@ -305,7 +305,7 @@ def command(request: WhyRequest) -> int:
         if isinstance(record.plan.terms, ExperimentPlan):
             # ``last`` may be an experiment, which tested the causes of a gap.
             record = ledger.read_run(record.plan.terms.reference)
-        names = (name_in_record(record, name) for name in (request.baseline, request.candidate))
+        names = (name_in_ledger(record, name) for name in (request.baseline, request.candidate))
         gap = choose_gap(record, *names)
         experiment = latest_experiment(record, ledger, gap.contrast)
     experiment_request = request.experiment_request(record.plan)
@@ -400,25 +400,25 @@ def _show(
     if gap.is_explainable:
         document = with_causes(document, record, next(iter(experiments), None), gap)
     write_files(CampaignResult(document, record, ()), output)
-    if output.has_screen:
+    if output.prints_result:
         from equipoise.report.renderers.terminal import print_document
 
         explanation = explanation_document(document, gap)
-        print_document(explanation, color=output.color, form=output.screen_form)
+        print_document(explanation, color=output.color, form=output.terminal_form)
 
 
 def explanation_document(document: ResultDocument, gap: Gap) -> Document:
     """Build the document that the terminal shows: the gap, and its explanation."""
     from equipoise.report.builders.why import why_parts
-    from equipoise.report.kind import report_kind
+    from equipoise.report.kind import kind_report
 
     title = gap.comparison.summary if gap.is_explainable else nothing_to_explain_sentence(gap)
     parts: list[Part] = [Paragraph(title, "strong")]
     if gap.is_explainable:
-        parts += [*why_parts(document), *report_kind(document).gap_parts(document)]
+        parts += [*why_parts(document), *kind_report(document).gap_parts(document)]
     if gap.chosen_because is not None:
         choice = f"{gap.chosen_because}; --baseline and --candidate choose another comparison"
         parts.append(Paragraph(choice, "dim"))
     footer = f"run {document.run.id} (more: {option('verbose')})"
-    parts.append(Paragraph(footer, "dim", forms=BRIEF))
+    parts.append(Paragraph(footer, "dim", forms=BRIEF_TERMINAL))
     return Document(document.run.id, title, tuple(parts))

@@ -10,9 +10,9 @@ from msgspec import Struct
 
 from equipoise.figures.building import RATIO_TOOLTIPS, ratio_axis
 from equipoise.figures.gallery import (
+    ConfidenceSequences,
     Figure,
-    FiguresKind,
-    Sequences,
+    KindFigures,
     as_value_ratios,
     optional_figure,
 )
@@ -143,10 +143,10 @@ def _notes(comparison: FleetComparison, ratio_count: int, drawn_count: int) -> I
         yield f"Without a ratio: {counted(count, 'host')}."
 
 
-class FleetFigures(FiguresKind):
+class FleetFigures(KindFigures):
     """The figures of a fleet."""
 
-    def gallery(self, document: FleetDocument, sequences: Sequences) -> Iterator[Figure]:
+    def gallery(self, document: FleetDocument, sequences: ConfidenceSequences) -> Iterator[Figure]:
         """Draw the ratios, and the hosts of each primary comparison."""
         if not document.conditions:
             return

@@ -25,43 +25,43 @@ from equipoise.kinds.fleet.terms import (
     HostEffect,
 )
 from equipoise.model.quantities import counted, listed, names_of
-from equipoise.report.builders.claims import campaign_answer, failures_of
 from equipoise.report.builders.conditions import shown_comparison, shown_verdict
 from equipoise.report.builders.result import (
-    CampaignReport,
+    ReportInput,
     campaign_figures,
-    claims_section,
     environment_section,
     how_it_ran,
+    statements_section,
     whole_document,
 )
+from equipoise.report.builders.statements import campaign_answer, failures_of
 from equipoise.report.document import (
-    MAX_CLAIMS,
+    MAX_STATEMENTS,
+    NOT_TERMINAL,
     PAGE,
-    SCREEN,
-    TEXT,
+    PAGE_AND_TEXT,
+    TERMINAL,
+    TEXT_AND_NOTEBOOK,
     UNKNOWN,
-    WITH_PICTURES,
-    WRITTEN,
     Answer,
     Cell,
-    Claim,
     Column,
     Command,
+    CsvRow,
     CsvValue,
     Document,
-    NumberRow,
     Paragraph,
     Part,
     Section,
-    Styled,
+    Statement,
+    StyledText,
     Table,
     columns_and_rows,
-    fields_of,
+    field_cells,
     ratio_cells,
 )
 from equipoise.report.json_document import is_interval_of_ratios
-from equipoise.report.kind import ReportKind
+from equipoise.report.kind import KindReport
 from equipoise.report.units import change_text, estimate_and_interval, metric_value, percentage
 from equipoise.shared.spelling import option
 
@@ -84,10 +84,10 @@ _PROPERTY_NAMES = {
 }
 
 
-class FleetReport(ReportKind):
+class FleetReport(KindReport):
     """The report of a fleet."""
 
-    first_figures = frozenset({"hosts"})
+    top_figures = frozenset({"hosts"})
     figures_per_comparison = frozenset({"hosts"})
 
     def machine(self, document: FleetDocument) -> str | None:
@@ -97,17 +97,17 @@ class FleetReport(ReportKind):
             return None
         return f"{sum(host.blocks > 0 for host in fleet.hosts)} of {len(fleet.hosts)} asked hosts"
 
-    def document(self, report: CampaignReport) -> Document:
+    def document(self, report: ReportInput) -> Document:
         """Build the document of a fleet."""
-        document = report.document
+        document = report.result
         assert isinstance(document, FleetDocument)
         fleet = document.fleet
         answer = _fleet_answer(document, fleet)
-        first_figures, other_figures = campaign_figures(report)
+        top_figures, other_figures = campaign_figures(report)
         parts: tuple[Part, ...] = (
             answer,
-            replace(first_figures, forms=WITH_PICTURES),
-            *claims_section(document, answer, answer.claims),
+            replace(top_figures, forms=PAGE_AND_TEXT),
+            *statements_section(document, answer, answer.statements),
             *_parts_below_answer(document, fleet),
             other_figures,
             *how_it_ran(report),
@@ -136,11 +136,11 @@ def _fleet_answer(document: FleetDocument, fleet: FleetResult) -> Answer:
     """Build the answer: the mean over the asked hosts, or the reason why the mean is unknown."""
     answer, primary = campaign_answer(document), _primary_comparisons(document)
     if primary:
-        claims = (
-            _claim_over_hosts(claim, comparison, fleet)
-            for claim, comparison in zip(answer.claims, primary, strict=False)
+        statements = (
+            _statement_over_hosts(statement, comparison, fleet)
+            for statement, comparison in zip(answer.statements, primary, strict=False)
         )
-        return replace(answer, claims=tuple(claims))
+        return replace(answer, statements=tuple(statements))
     if failures_of(document):
         return replace(answer, lines=(*answer.lines, fleet.summary))
     return replace(answer, title=fleet.summary, lines=())
@@ -149,7 +149,7 @@ def _fleet_answer(document: FleetDocument, fleet: FleetResult) -> Answer:
 def _parts_below_answer(document: FleetDocument, fleet: FleetResult) -> Iterator[Part]:
     """Build the parts below the answer: hosts, questions, properties, and the hosts' runs."""
     primary = _primary_comparisons(document)
-    is_folded = len(primary) > MAX_CLAIMS
+    is_folded = len(primary) > MAX_STATEMENTS
     comparisons = [shown_comparison(document, comparison) for comparison in primary]
     if len(comparisons) == 1:
         (comparison,) = comparisons
@@ -161,11 +161,11 @@ def _parts_below_answer(document: FleetDocument, fleet: FleetResult) -> Iterator
             yield Section("Means over the asked hosts", (_means_table(document, primary),))
         for comparison in comparisons:
             tables = (_effects_table(fleet, comparison), *_answers_section(comparison))
-            forms = WRITTEN if is_folded else SCREEN | WRITTEN
+            forms = NOT_TERMINAL if is_folded else TERMINAL | NOT_TERMINAL
             yield Section(_comparison_title(comparison), tables, folded=is_folded, forms=forms)
         if is_folded:
             yield Paragraph(
-                f"The page of {option('report')} has the hosts of each comparison.", forms=SCREEN
+                f"The page of {option('report')} has the hosts of each comparison.", forms=TERMINAL
             )
     secondary = [comparison for comparison in document.comparisons if comparison not in primary]
     if secondary:
@@ -175,16 +175,16 @@ def _parts_below_answer(document: FleetDocument, fleet: FleetResult) -> Iterator
     yield from _host_runs(fleet)
 
 
-def _number_rows(document: FleetDocument, fleet: FleetResult) -> Iterator[NumberRow]:
+def _number_rows(document: FleetDocument, fleet: FleetResult) -> Iterator[CsvRow]:
     """Yield rows of numbers for each comparison: the mean over the asked hosts, then each host."""
     host_by_place = {host.place: host for host in fleet.hosts}
     for comparison in document.comparisons:
-        common: NumberRow = {
+        common: CsvRow = {
             "run": document.run.id,
             "study": document.run.study,
-            **fields_of(comparison, "baseline", "candidate", "metric"),
+            **field_cells(comparison, "baseline", "candidate", "metric"),
         }
-        mean = {**ratio_cells(comparison), **fields_of(comparison, "blocks", "verdict")}
+        mean = {**ratio_cells(comparison), **field_cells(comparison, "blocks", "verdict")}
         yield {**common, "host": None, "of": "mean over the asked hosts", **mean}
         for effect in comparison.hosts:
             yield {
@@ -202,8 +202,10 @@ def _number_cell(value: object) -> CsvValue:
     return value if value is None or isinstance(value, str | int | float) else str(value)
 
 
-def _claim_over_hosts(claim: Claim, comparison: FleetComparison, fleet: FleetResult) -> Claim:
-    """Return the claim of a comparison, with the hosts to which the mean applies."""
+def _statement_over_hosts(
+    statement: Statement, comparison: FleetComparison, fleet: FleetResult
+) -> Statement:
+    """Return the statement of a comparison, with the hosts to which the mean applies."""
     answers = comparison.fleet
     assert answers is not None, "a comparison of a fleet has its answers"
     subject = "these campaigns" if fleet.is_one_host else "the asked hosts"
@@ -214,11 +216,11 @@ def _claim_over_hosts(claim: Claim, comparison: FleetComparison, fleet: FleetRes
     )
     remarks = () if answers.mean.unknown_because is None else mean_answers
     return replace(
-        claim,
-        subject=f"{claim.subject}, mean over {subject}",
-        certainty=(),
+        statement,
+        subject=f"{statement.subject}, mean over {subject}",
+        certainty_lines=(),
         remarks=tuple(f"{remark.question} {remark.answer}" for remark in remarks),
-        facts=(
+        certainty_facts=(
             ("Smallest effect that matters", f"{comparison.min_effect:g} %"),
             ("Holds for", comparison.scope),
         ),
@@ -252,7 +254,7 @@ def _host_row(
     interval, blocks, weight = "", "0", UNKNOWN
     if effect is not None:
         ratio_text, interval = estimate_and_interval(effect.ratio, effect.ratio_ci, unknown=UNKNOWN)
-        estimate = Styled(ratio_text, "strong") if host.host in differing_names else ratio_text
+        estimate = StyledText(ratio_text, "strong") if host.host in differing_names else ratio_text
         blocks, weight = str(effect.blocks), percentage(effect.weight)
     return {
         "host:name": host.host,
@@ -270,7 +272,7 @@ def _host_facts(host: FleetHost) -> Mapping[str, Cell]:
     return {
         "kernel": UNKNOWN if kernel is None else str(kernel),
         "processor:name": UNKNOWN if processor is None else str(processor),
-        "ended by": ending if host.state == "ended" else Styled(ending, "caution"),
+        "ended by": ending if host.state == "ended" else StyledText(ending, "caution"),
     }
 
 
@@ -302,7 +304,7 @@ def _means_table(document: FleetDocument, comparisons: Sequence[FleetComparison]
                 "metric": metric_name(comparison.metric),
                 "mean over hosts:number": estimate,
                 "interval": interval,
-                "verdict": Styled(shown_verdict(document, comparison), comparison.verdict),
+                "verdict": StyledText(shown_verdict(document, comparison), comparison.verdict),
                 "differing hosts:text": listed(differing_names),
             }
         )
@@ -407,7 +409,7 @@ def _medians_table(document: FleetDocument, fleet: FleetResult) -> Iterator[Part
         ),
         max_rows=None if heading == "condition" else MAX_HOST_ROWS,
     )
-    forms = WRITTEN if document.comparisons else SCREEN | WRITTEN
+    forms = NOT_TERMINAL if document.comparisons else TERMINAL | NOT_TERMINAL
     yield Section(title, (table,), folded=bool(document.comparisons), forms=forms)
 
 
@@ -426,7 +428,7 @@ def _host_runs(fleet: FleetResult) -> Iterator[Part]:
         shell_line(["equipoise", "show", run]), f"The campaign of {host.host} alone:"
     )
     yield Section("Campaigns of the hosts", (table, show_command), folded=True, forms=PAGE)
-    yield Section("", (show_command,), forms=SCREEN | TEXT)
+    yield Section("", (show_command,), forms=TERMINAL | TEXT_AND_NOTEBOOK)
 
 
 def _comparison_title(comparison: FleetComparison) -> str:

@@ -252,7 +252,7 @@ def command(gate_options: GateOptions) -> int:
     on_step = say if sys.stderr.isatty() and not output.quiet else lambda step: None
     with (
         scratch_folder() as scratch,
-        measuring(output, after_interrupt="run the gate again") as (ledger, listener),
+        measuring(output, interrupt_hint="run the gate again") as (ledger, listener),
         _build_cache(request, scratch) as builds,
     ):
         checkouts = check_out_and_build(request, scratch, builds, show=on_step)
@@ -320,11 +320,11 @@ def _write_summary(
                 f"unset {SUMMARY_VARIABLE}, or make the file writable",
             )
     # This comes last, because writing to stdout may fail.
-    if output.has_screen and sys.stdout.isatty():
+    if output.prints_result and sys.stdout.isatty():
         from equipoise.report.renderers.terminal import print_document
 
-        print_document(screen_document, color=output.color, form=output.screen_form)
-    elif output.has_screen:
+        print_document(screen_document, color=output.color, form=output.terminal_form)
+    elif output.prints_result:
         sys.stdout.write(summary)
 
 

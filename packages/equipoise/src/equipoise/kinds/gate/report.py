@@ -12,24 +12,24 @@ from msgspec.structs import replace
 from equipoise.kinds.gate.terms import GateDocument, GateOutcome, GateResult, GateRow
 from equipoise.model.quantities import counted, duration, names_of
 from equipoise.report.document import (
-    BRIEF,
-    EVERYWHERE,
-    MAX_ALIKE,
-    TEXT,
+    BRIEF_TERMINAL,
+    MAX_SIMILAR_LINES,
+    NOT_BRIEF,
+    TEXT_AND_NOTEBOOK,
     UNKNOWN,
-    VERBOSE,
+    VERBOSE_TERMINAL,
     Bullets,
-    Claim,
     Command,
     Document,
     Paragraph,
     Part,
     Section,
+    Statement,
     Table,
     Warnings,
     columns_and_rows,
 )
-from equipoise.report.kind import ReportKind, Title
+from equipoise.report.kind import KindReport, Title
 from equipoise.report.renderers.markdown import text
 from equipoise.report.units import (
     estimate_and_interval,
@@ -55,7 +55,7 @@ _MAX_ROW_CHARACTERS = 40_000
 """Maximum characters of all rows in Markdown. A comment on GitHub holds 65,536 characters."""
 
 
-class GateReport(ReportKind):
+class GateReport(KindReport):
     """The report of a gate."""
 
     def question(self, document: GateDocument) -> str | None:
@@ -68,7 +68,7 @@ class GateReport(ReportKind):
             f"{gate.min_effect:g} %?"
         )
 
-    def title(self, document: GateDocument, claims: Sequence[Claim]) -> Title | None:
+    def title(self, document: GateDocument, statements: Sequence[Statement]) -> Title | None:
         """Return the outcome, and how many blocks an undecided gate needs."""
         gate = document.gate
         return None if gate is None else (_title(gate), shortage_sentences(gate))
@@ -95,30 +95,33 @@ def gate_document(document: GateDocument) -> Document:
         Paragraph(title, "heading"),
         Paragraph(gate.summary),
         *(Paragraph(sentence) for sentence in shortage_sentences(gate)),
-        *(replace(table, forms=EVERYWHERE - BRIEF) for table in _row_tables(gate.rows, alpha)),
+        *(replace(table, forms=NOT_BRIEF) for table in _row_tables(gate.rows, alpha)),
         _brief_table(gate),
         Command(
             document.run.command_line or "",
             f"{blocks} in random order on one host; a benchmark fails if its whole equivalence "
             f"interval is beyond {gate.min_effect:g} %. To repeat run {document.run.id}:",
-            forms=EVERYWHERE - BRIEF,
+            forms=NOT_BRIEF,
         ),
     ]
     names_by_line: dict[str, list[str]] = {}
     for name, line in gate.bisect_lines.items():
         names_by_line.setdefault(line, []).append(name)
-    for line, names in itertools.islice(names_by_line.items(), MAX_ALIKE):
+    for line, names in itertools.islice(names_by_line.items(), MAX_SIMILAR_LINES):
         noun = "commit" if len(names) == 1 else "commits"
         parts.append(Command(line, f"Which {noun} made {names_of(names)} slower?"))
     if document.warnings:
         sentences = tuple(f"{warning.summary}; {warning.hint}" for warning in document.warnings)
-        parts += [Bullets(sentences, forms=TEXT), Warnings(document.warnings, forms=VERBOSE)]
-    parts.append(Paragraph(_brief_last_line(document), "dim", forms=BRIEF))
+        parts += [
+            Bullets(sentences, forms=TEXT_AND_NOTEBOOK),
+            Warnings(document.warnings, forms=VERBOSE_TERMINAL),
+        ]
+    parts.append(Paragraph(_brief_last_line(document), "dim", forms=BRIEF_TERMINAL))
     return Document(document.run.id, title, tuple(parts))
 
 
 def _brief_last_line(document: GateDocument) -> str:
-    """Return the last line of a brief screen: the run, its warnings, and how to see more."""
+    """Return the last line of a brief terminal: the run, its warnings, and how to see more."""
     run, count = document.run, len(document.warnings)
     warnings = f" and {counted(count, 'warning')}" if count else ""
     blocks = counted(run.blocks, "block")
@@ -188,7 +191,7 @@ def _row_tables(rows: Sequence[GateRow], alpha: float) -> Iterator[Part]:
 
 
 def _brief_table(gate: GateResult) -> Table:
-    """Build the table of a brief screen; rows that need action come first."""
+    """Build the table of a brief terminal; rows that need action come first."""
     rows, outcomes = gate.rows, list(OUTCOME_LABELS)
     shown_rows = sorted(rows, key=lambda row: outcomes.index(row.outcome))[:_MAX_UNFOLDED_PASSES]
     hidden_count = len(rows) - len(shown_rows)
@@ -205,7 +208,7 @@ def _brief_table(gate: GateResult) -> Table:
     notes = [f"A benchmark fails if its whole change is above {gate.min_effect:g} %."]
     if hidden_count:
         notes.append(f"{counted(hidden_count, 'more benchmark')}: {option('verbose')}")
-    return Table(*columns_and_rows(cells), notes=tuple(notes), forms=BRIEF)
+    return Table(*columns_and_rows(cells), notes=tuple(notes), forms=BRIEF_TERMINAL)
 
 
 def _cells_of_row(row: GateRow, alpha: float) -> Mapping[str, str]:

@@ -319,7 +319,7 @@ def command(history_options: HistoryOptions) -> int:
         return show_result(results[0], output)
     status = EXIT_DONE
     for number, (request, result) in enumerate(zip(requests, results, strict=True), start=1):
-        if output.has_screen:
+        if output.prints_result:
             title = Paragraph(f"{number}. {request.benchmarks[0].name}")
             print_parts([title], color=output.color)
         status = max(status, show_result(result, output.numbered(number)))

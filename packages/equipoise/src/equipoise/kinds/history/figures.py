@@ -15,7 +15,7 @@ import altair as alt
 from msgspec.structs import replace
 
 from equipoise.figures.building import RATIO_TOOLTIPS, RatioAxis, count_axis, ratio_axis
-from equipoise.figures.gallery import Figure, FiguresKind, Sequences
+from equipoise.figures.gallery import ConfidenceSequences, Figure, KindFigures
 from equipoise.figures.quantity import metric_name, rounded, values_on_axis
 from equipoise.kinds.history.terms import (
     HistoryDocument,
@@ -397,10 +397,12 @@ def _level_rows(series: ImportedSeries) -> Iterator[dict[str, Any]]:
         yield {"place": begin, "until": len(series.points) + 0.5, "value": level}
 
 
-class HistoryFigures(FiguresKind):
+class HistoryFigures(KindFigures):
     """The chart of a history; `HistoryReport` draws the series of other tools."""
 
-    def gallery(self, document: HistoryDocument, sequences: Sequences) -> Iterator[Figure]:
+    def gallery(
+        self, document: HistoryDocument, sequences: ConfidenceSequences
+    ) -> Iterator[Figure]:
         """Draw the curve."""
         yield Figure("curve", HOW_TO_READ, self.chart(document))
 

@@ -28,48 +28,48 @@ from equipoise.kinds.history.terms import (
 from equipoise.model.quantities import counted
 from equipoise.model.revisions import short_name
 from equipoise.model.series import ImportedSeries, SeriesResult, shown_commit
-from equipoise.report.builders.claims import failures_of, strip_of, with_failures
 from equipoise.report.builders.origin import minute_of
 from equipoise.report.builders.result import (
-    CampaignReport,
+    ReportInput,
     campaign_figures,
     how_it_ran,
     whole_document,
 )
+from equipoise.report.builders.statements import failures_of, strip_of, with_failures
 from equipoise.report.document import (
-    BRIEF,
-    MAX_ALIKE,
+    BRIEF_TERMINAL,
+    MAX_SIMILAR_LINES,
+    NOT_TERMINAL,
     PAGE,
-    TEXT,
+    PAGE_AND_TEXT,
+    TEXT_AND_NOTEBOOK,
     UNKNOWN,
-    VERBOSE,
-    WITH_PICTURES,
-    WRITTEN,
+    VERBOSE_TERMINAL,
     Answer,
     Bullets,
     Cell,
-    Claim,
     Column,
     Command,
+    CsvRow,
     Document,
     Facts,
     Figures,
-    NumberRow,
     Origin,
     Paragraph,
     Part,
     Row,
     Section,
-    Styled,
+    Statement,
+    StyledText,
     Table,
     columns_and_rows,
-    fields_of,
+    field_cells,
+    full_and_brief,
     ratio_cells,
     text_of,
-    whole_and_brief,
 )
 from equipoise.report.json_document import MAX_MIN_EFFECT, is_possible_ratio
-from equipoise.report.kind import ReportKind
+from equipoise.report.kind import KindReport
 from equipoise.report.units import (
     byte_count,
     duration,
@@ -86,7 +86,7 @@ if TYPE_CHECKING:
     from equipoise.figures.gallery import Figure
 
 MAX_DETAILED_CHANGES = 2
-"""Maximum number of changes for which the answer has claims."""
+"""Maximum number of changes for which the answer has statements."""
 MAX_ROWS = 20
 """Maximum number of rows in a terminal, and of commits in a text."""
 _MAX_BRIEF_COMMITS, _MAX_BRIEF_CHANGES = 7, 4
@@ -107,11 +107,11 @@ _STATUS_TEXTS = {
 """Text for a commit without a ratio, by its status."""
 
 
-class HistoryReport(ReportKind):
+class HistoryReport(KindReport):
     """The report of a history."""
 
     scope = "commits side by side, on this host"
-    first_figures = frozenset({"curve"})
+    top_figures = frozenset({"curve"})
     repetition_purpose = "To add new commits:"
 
     def question(self, document: HistoryDocument) -> str:
@@ -119,16 +119,16 @@ class HistoryReport(ReportKind):
         metric = metric_name(document.primary_metric)
         return f"What changed the {metric} since {document.history.baseline.typed_name}?"
 
-    def document(self, report: CampaignReport) -> Document:
+    def document(self, report: ReportInput) -> Document:
         """Build the document of a history."""
-        document = report.document
+        document = report.result
         assert isinstance(document, HistoryDocument)
         result = document.history
         curve_answer = build_answer(document, result)
         curve, _ = campaign_figures(report)
         all_parts: tuple[Part, ...] = (
-            *whole_and_brief(curve_answer, _brief_answer(curve_answer)),
-            replace(curve, forms=WITH_PICTURES),
+            *full_and_brief(curve_answer, _brief_answer(curve_answer)),
+            replace(curve, forms=PAGE_AND_TEXT),
             *parts_below_answer(document, result),
             *series_parts(result.imported_series),
             *how_it_ran(report),
@@ -145,25 +145,29 @@ class HistoryReport(ReportKind):
 def build_answer(document: HistoryDocument, result: HistoryResult) -> Answer:
     """Build the answer: the changes, and the ratio of the latest commit."""
     result = history_of_values(result, document.more_is_better)
-    claims = tuple(_change_claim(document, result, change) for change in result.changes)
+    statements = tuple(_change_statement(document, result, change) for change in result.changes)
     title, lines = result.summary, tuple(_sentence_on_latest(result))
-    if len(claims) > MAX_DETAILED_CHANGES:
-        lines = (f"The latest change: {claims[-1].text}", *lines)
-        claims = ()
-    elif len(claims) == 1 and not failures_of(document):
-        # The claim is the answer itself.
-        claims = (replace(claims[0], text=title, remarks=(*lines, *claims[0].remarks)),)
+    if len(statements) > MAX_DETAILED_CHANGES:
+        lines = (f"The latest change: {statements[-1].text}", *lines)
+        statements = ()
+    elif len(statements) == 1 and not failures_of(document):
+        # The statement is the answer itself.
+        statements = (replace(statements[0], text=title, remarks=(*lines, *statements[0].remarks)),)
         title, lines = "", ()
-    return with_failures(document, Answer(title=title, lines=lines, claims=claims), "The campaign")
+    return with_failures(
+        document, Answer(title=title, lines=lines, statements=statements), "The campaign"
+    )
 
 
 def _brief_answer(full_answer: Answer) -> Answer:
-    """Return the answer without claims, because a table on a brief screen has the changes."""
+    """Return the answer without statements, because a table on a brief terminal has the changes."""
     if not full_answer.title:
-        # With only one change, the claim is the answer.
-        claims = tuple(replace(claim, certainty=()) for claim in full_answer.claims)
-        return replace(full_answer, claims=claims)
-    return replace(full_answer, claims=())
+        # With only one change, the statement is the answer.
+        statements = tuple(
+            replace(statement, certainty_lines=()) for statement in full_answer.statements
+        )
+        return replace(full_answer, statements=statements)
+    return replace(full_answer, statements=())
 
 
 def parts_below_answer(document: HistoryDocument, result: HistoryResult) -> Iterator[Part]:
@@ -172,17 +176,17 @@ def parts_below_answer(document: HistoryDocument, result: HistoryResult) -> Iter
     if result.changes:
         yield from _change_parts(document, result)
     yield from _curve_parts(result)
-    yield Section("Campaigns of this history", tuple(_campaign_table(result)), forms=WRITTEN)
+    yield Section("Campaigns of this history", tuple(_campaign_table(result)), forms=NOT_TERMINAL)
     facts = tuple(_cost_facts(result))
-    yield Facts(facts, forms=VERBOSE)
-    yield Section("Cost", (Facts(facts),), forms=WRITTEN)
+    yield Facts(facts, forms=VERBOSE_TERMINAL)
+    yield Section("Cost", (Facts(facts),), forms=NOT_TERMINAL)
     if result.blocks_to_go:
         # A resumed campaign has the whole budget again.
         yield Command(shell_line(["equipoise", "resume", document.run.id]), "To go on from here:")
-    yield Command(document.run.command_line or "", "To add new commits:", forms=VERBOSE)
+    yield Command(document.run.command_line or "", "To add new commits:", forms=VERBOSE_TERMINAL)
 
 
-def number_rows(document: HistoryDocument, result: HistoryResult) -> Iterator[NumberRow]:
+def number_rows(document: HistoryDocument, result: HistoryResult) -> Iterator[CsvRow]:
     """Yield a row of numbers for each commit of the curve, and each commit with a change."""
     changes = {change.later_hash: change for change in result.changes}
     revisions = {revision.commit: revision for revision in result.revisions}
@@ -193,11 +197,11 @@ def number_rows(document: HistoryDocument, result: HistoryResult) -> Iterator[Nu
             "run": document.run.id,
             "study": document.run.study,
             "commit": commit,
-            **fields_of(revision or change, "subject", "author", "date"),
+            **field_cells(revision or change, "subject", "author", "date"),
             "metric": result.metric,
-            **fields_of(revision, "status"),
+            **field_cells(revision, "status"),
             **ratio_cells(revision),
-            **fields_of(revision, "blocks", "era"),
+            **field_cells(revision, "blocks", "era"),
             "change_after": None if change is None else change.earlier_hash,
             "change_confirmed": None if change is None else str(change.confirmed).lower(),
             "change_ratio": change_numbers["ratio"],
@@ -232,7 +236,9 @@ def _color_verdict(document: HistoryDocument, result: HistoryResult, change: His
     return "faster" if is_better else "slower"
 
 
-def _change_claim(document: HistoryDocument, result: HistoryResult, change: HistoryChange) -> Claim:
+def _change_statement(
+    document: HistoryDocument, result: HistoryResult, change: HistoryChange
+) -> Statement:
     estimate, interval_text = estimate_and_interval(change.ratio, change.ratio_ci)
     earlier_commit, later_commit = short_name(change.earlier_hash), short_name(change.later_hash)
     author_and_date = ", ".join(filter(None, (change.author, change.date[:10])))
@@ -244,7 +250,7 @@ def _change_claim(document: HistoryDocument, result: HistoryResult, change: Hist
     if change.confirmed:
         facts = [("Subject", change.subject), ("Author and date", author_and_date), *facts]
         certainty = [f"{change.subject} ({author_and_date})", *certainty]
-    return Claim(
+    return Statement(
         badge="change" if change.confirmed else "range",
         color_verdict=_color_verdict(document, result, change),
         text=change.summary,
@@ -253,8 +259,8 @@ def _change_claim(document: HistoryDocument, result: HistoryResult, change: Hist
         interval=f"{percentage(1.0 - change.significance_level)} interval {interval_text}",
         strip=strip_of(change.ratio, change.ratio_ci, result.metric, result.min_effect),
         remarks=tuple(_change_remarks(change)),
-        certainty=tuple(certainty),
-        facts=tuple(facts),
+        certainty_lines=tuple(certainty),
+        certainty_facts=tuple(facts),
     )
 
 
@@ -274,20 +280,20 @@ def _change_parts(document: HistoryDocument, result: HistoryResult) -> Iterator[
     notes = Bullets(tuple(_change_notes(result)), "dim")
     commands: list[Part] = []
     ranges = [change for change in result.changes if change.confirm]
-    for change in itertools.islice(ranges, MAX_ALIKE):
-        earlier_commit, later_commit = map(short_name, (change.earlier_hash, change.later_hash))
-        purpose = f"To find the commit after {earlier_commit}, up to {later_commit}:"
+    for change in itertools.islice(ranges, MAX_SIMILAR_LINES):
+        after, until = short_name(change.earlier_hash), short_name(change.later_hash)
+        purpose = f"To find the commit after {after}, up to {until}:"
         commands.append(Command(change.confirm or "", purpose))
-    yield Section("Changes", (table, notes, *commands), forms=WRITTEN)
+    yield Section("Changes", (table, notes, *commands), forms=NOT_TERMINAL)
     # On a terminal, the answer already shows a small number of changes.
     if len(result.changes) <= MAX_DETAILED_CHANGES:
-        yield Section("", (notes, *commands), forms=VERBOSE)
+        yield Section("", (notes, *commands), forms=VERBOSE_TERMINAL)
     else:
-        yield Section("Changes", (table, notes, *commands), forms=VERBOSE)
+        yield Section("Changes", (table, notes, *commands), forms=VERBOSE_TERMINAL)
     if len(result.changes) > 1:
-        yield replace(_brief_change_table(document, result), forms=BRIEF)
+        yield replace(_brief_change_table(document, result), forms=BRIEF_TERMINAL)
     if commands:
-        yield replace(commands[0], forms=BRIEF)
+        yield replace(commands[0], forms=BRIEF_TERMINAL)
 
 
 def _brief_change_table(document: HistoryDocument, result: HistoryResult) -> Table:
@@ -316,7 +322,7 @@ def _change_row(change: HistoryChange, color_verdict: str) -> Mapping[str, Cell]
         "subject:name": change.subject if change.confirmed else "",
         "author": change.author if change.confirmed else "",
         "date": change.date[:10],
-        "change:number": Styled(estimate, color_verdict),
+        "change:number": StyledText(estimate, color_verdict),
         "interval": interval,
         "e-value:number": significant(change.e_value),
         "blocks:number": str(change.blocks),
@@ -342,10 +348,10 @@ def _curve_parts(result: HistoryResult) -> Iterator[Part]:
     notes = [_curve_note(result)]
     if hidden_count:
         notes.append(f"{counted(hidden_count, 'commit')} between them left out.")
-    yield Section("Curve", (_screen_table(selection, result, notes),), forms=VERBOSE)
+    yield Section("Curve", (_screen_table(selection, result, notes),), forms=VERBOSE_TERMINAL)
     brief_selection = _selected_revisions(result, _MAX_BRIEF_COMMITS)
-    yield replace(_screen_table(brief_selection, result, ()), forms=BRIEF)
-    yield Section("Curve", (_text_table(selection, notes),), forms=TEXT)
+    yield replace(_screen_table(brief_selection, result, ()), forms=BRIEF_TERMINAL)
+    yield Section("Curve", (_text_table(selection, notes),), forms=TEXT_AND_NOTEBOOK)
     page_table = _text_table(result.revisions, [_curve_note(result)])
     title = f"Every commit of the curve ({len(result.revisions)})"
     yield Section(title, (page_table,), folded=True, forms=PAGE)
@@ -377,7 +383,7 @@ def _revision_row(revision: HistoryRevision) -> Mapping[str, Cell]:
     if not revision.place:
         estimate, interval, status = "", "", "baseline"
     elif revision.ratio is None:
-        interval, status = "", Styled(_STATUS_TEXTS[revision.status], "dim")
+        interval, status = "", StyledText(_STATUS_TEXTS[revision.status], "dim")
     return {
         "commit": short_name(revision.commit),
         "subject:name": revision.subject,
@@ -503,9 +509,9 @@ def series_document(result: SeriesResult) -> Document:
         parts=(
             Answer(result.summary, lines=(CAVEAT,)),
             *series_parts(result.series),
-            Section("Do it again", (Command(result.command_line, "Again:"),), forms=WRITTEN),
+            Section("Do it again", (Command(result.command_line, "Again:"),), forms=NOT_TERMINAL),
         ),
-        numbers=tuple(series_numbers(result.series)),
+        csv_rows=tuple(series_numbers(result.series)),
         origin=Origin(f"Where may the level have changed? From {sources}", result.command_line),
     )
 
@@ -549,14 +555,14 @@ def series_parts(series: Sequence[ImportedSeries]) -> Iterator[Part]:
         yield Bullets(notes)
 
 
-def series_numbers(series: Iterable[ImportedSeries]) -> Iterator[NumberRow]:
+def series_numbers(series: Iterable[ImportedSeries]) -> Iterator[CsvRow]:
     """Yield a row for each value of each series, with the ratio of a suspicion at the commit."""
     for imported in series:
         ratios = {suspicion.change_index: suspicion.ratio for suspicion in imported.suspicions}
         for index, commit_value in enumerate(imported.points):
             yield {
-                **fields_of(imported, "benchmark", "setting", "metric", "unit"),
-                **fields_of(commit_value, "commit", "date", "value"),
+                **field_cells(imported, "benchmark", "setting", "metric", "unit"),
+                **field_cells(commit_value, "commit", "date", "value"),
                 "suspicion": ratios.get(index),
             }
 

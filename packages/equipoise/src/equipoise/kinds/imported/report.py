@@ -10,29 +10,29 @@ from typing import TYPE_CHECKING
 
 from equipoise.kinds.imported.terms import ImportedDocument
 from equipoise.model.result import SampleComparison
-from equipoise.report.builders.claims import sample_effect
+from equipoise.report.builders.statements import sample_effect
 from equipoise.report.document import (
-    MAX_CLAIMS,
-    SCREEN,
+    MAX_STATEMENTS,
+    TERMINAL,
     UNKNOWN,
-    VERBOSE,
+    VERBOSE_TERMINAL,
     Bullets,
-    Claim,
     Paragraph,
     Part,
+    Statement,
     Table,
     columns_and_rows,
 )
-from equipoise.report.kind import ReportKind, Title
+from equipoise.report.kind import KindReport, Title
 
 if TYPE_CHECKING:
-    from equipoise.report.builders.result import CampaignReport
+    from equipoise.report.builders.result import ReportInput
 
 _MAX_ROWS = 60
 """Largest number of comparisons in the terminal's table."""
 
 
-class ImportedReport(ReportKind):
+class ImportedReport(KindReport):
     """The report of an imported run."""
 
     verb = "imported"
@@ -41,13 +41,13 @@ class ImportedReport(ReportKind):
         """Return the question of an imported run."""
         return "What do trials of another tool show?"
 
-    def title(self, document: ImportedDocument, claims: Sequence[Claim]) -> Title | None:
-        """Return the number of comparisons as the title; ``None`` if a claim is the answer."""
+    def title(self, document: ImportedDocument, statements: Sequence[Statement]) -> Title | None:
+        """Return the number of comparisons as the title; ``None`` if a statement is the answer."""
         if document.against is not None:
             return None
-        if len(claims) > MAX_CLAIMS:
-            return f"{len(claims)} comparisons of imported trials", (document.imported.summary,)
-        if claims:
+        if len(statements) > MAX_STATEMENTS:
+            return f"{len(statements)} comparisons of imported trials", (document.imported.summary,)
+        if statements:
             return None
         names = " and ".join(condition.name for condition in document.conditions)
         hint = "add --baseline NAME to equipoise import to compare with one of the conditions"
@@ -56,15 +56,15 @@ class ImportedReport(ReportKind):
     def measured_parts(self, document: ImportedDocument) -> Iterator[Part]:
         """Build the terminal's table of comparisons, and the sentence about their intervals."""
         imported = document.imported
-        if len(imported.comparisons) > MAX_CLAIMS:
+        if len(imported.comparisons) > MAX_STATEMENTS:
             rows = columns_and_rows(map(_comparison_row, imported.comparisons))
-            yield Table(*rows, max_rows=_MAX_ROWS, forms=SCREEN)
+            yield Table(*rows, max_rows=_MAX_ROWS, forms=TERMINAL)
         if imported.comparisons:
-            yield Paragraph(imported.summary, "dim", forms=SCREEN)
+            yield Paragraph(imported.summary, "dim", forms=TERMINAL)
 
-    def how_it_ran(self, report: CampaignReport) -> Iterator[Part]:
+    def how_it_ran(self, report: ReportInput) -> Iterator[Part]:
         """Build the terminal's lines about the files."""
-        document = report.document
+        document = report.result
         assert isinstance(document, ImportedDocument)
         source = document.imported.source
         tool = "a tool that the file does not name" if source.tool is None else source.tool
@@ -76,7 +76,7 @@ class ImportedReport(ReportKind):
                 f"run {document.run.id}{ledger}",
             ),
             "dim",
-            forms=VERBOSE,
+            forms=VERBOSE_TERMINAL,
         )
 
     def origin(self, document: ImportedDocument) -> str:

@@ -2,7 +2,7 @@
 
 result: the document of a campaign; it uses the parts that the next files build.
 origin: the question, the command, the time and the machine.
-claims: the answer, a claim for each comparison, the ranking, and the result of one condition.
+statements: the answer, a statement for each comparison, and the ranking.
 conditions: tables with a row for each condition.
 shape: modes, changes of state, drift, iterations, and the variance by level.
 why: where the extra time goes, the effect of interventions, and sources of random variation.

@@ -1,7 +1,10 @@
 """Builds tables with a row for each condition: for the terminal, a page, and texts.
 
-A heading may end in the kind of its column: ``:name``, ``:number`` (`columns_and_rows`). In this
-file, ``primary_metric`` is the metric that a campaign compares. `PRIMARY_METRIC` is the wall time.
+- A suffix of a heading, such as ``:number``, is not shown: it sets the layout of the column (see
+  `columns_and_rows`).
+- The metric that a campaign compares is its primary metric; `PRIMARY_METRIC`, the wall time, is
+  only the default. Further requested metrics are the other metrics.
+- Comparisons have ratios of costs. A table shows ratios of values, as `shown_comparison` returns.
 """
 
 from __future__ import annotations
@@ -25,14 +28,14 @@ from equipoise.model.plan import COMPARE_STUDY, PRIMARY_METRIC
 from equipoise.model.result import Comparison, ConditionResult, ResultDocument
 from equipoise.report.document import (
     PAGE,
-    SCREEN,
-    TEXT,
+    TERMINAL,
+    TEXT_AND_NOTEBOOK,
     UNKNOWN,
     Cell,
+    ConditionName,
     HeadedCells,
     Histogram,
-    Name,
-    Styled,
+    StyledText,
     Table,
     columns_and_rows,
 )
@@ -54,16 +57,16 @@ from equipoise.stats.scaling import ScalingLaw, describe_law
 MAX_OTHER_METRIC_ROWS = 60
 """Maximum number of comparisons on other metrics that a terminal shows."""
 MAX_METRIC_COLUMNS = 3
-"""Maximum number of other metrics with a column; further metrics are in extra tables."""
+"""Maximum number of other metrics with a column in the main table; more are in extra tables."""
 
 
-def screen_table(document: ResultDocument) -> Table:
+def terminal_table(result: ResultDocument) -> Table:
     """Build the terminal's table: a median, its spread and a histogram for each condition."""
-    metric = document.primary_metric
-    columns = _MainColumns.of(document)
-    values = analysed_values(document, metric)
+    metric = result.primary_metric
+    columns = _MainColumns.of(result)
+    values = analysed_values(result, metric)
     rows: list[HeadedCells] = []
-    for condition in document.conditions:
+    for condition in result.conditions:
         summary = condition.metrics.get(metric)
         histogram: Cell = UNKNOWN
         if summary is not None:
@@ -80,20 +83,20 @@ def screen_table(document: ResultDocument) -> Table:
     return Table(*columns_and_rows(rows), notes=columns.notes)
 
 
-def grouped_table(document: ResultDocument) -> Table:
-    """Build the terminal's table of a study; conditions of a group differ in one factor only."""
-    columns, comparisons = _MainColumns.of(document), document.primary_comparisons
-    factor = compared_factor(document, comparisons[0])
+def grouped_table(result: ResultDocument) -> Table:
+    """Build the terminal's table of a study, in groups: a group differs in one factor only."""
+    columns, comparisons = _MainColumns.of(result), result.primary_comparisons
+    factor = compared_factor(result, comparisons[0])
     by_candidate = {comparison.candidate: comparison for comparison in comparisons}
     baselines = {comparison.baseline for comparison in comparisons}
     # In `compare`, the name of a condition already contains its levels.
-    has_full_names = document.run.study == COMPARE_STUDY
+    has_full_names = result.run.study == COMPARE_STUDY
     heading = "condition" if has_full_names else factor or "condition"
     rows: list[HeadedCells] = []
-    for levels, conditions in _groups_by_levels(document.conditions, factor).items():
+    for levels, conditions in _groups_by_levels(result.conditions, factor).items():
         if levels and not has_full_names:
             group = ", ".join(f"{name} {level}" for name, level in levels)
-            rows.append((("", Styled(group, "strong")),))
+            rows.append((("", StyledText(group, "strong")),))
         for condition in conditions:
             name = condition.name
             shown_name = name if has_full_names else condition.levels.get(factor or "", name)
@@ -101,36 +104,38 @@ def grouped_table(document: ResultDocument) -> Table:
                 (
                     (f"{heading}:name", shown_name),
                     *columns.primary_cells(condition),
-                    *_verdict_cells(by_candidate.get(name), document, name in baselines),
+                    *_verdict_cells(by_candidate.get(name), result, name in baselines),
                     *columns.other_cells(condition),
                 )
             )
-    return Table(*columns_and_rows(rows), notes=columns.notes, forms=SCREEN)
+    return Table(*columns_and_rows(rows), notes=columns.notes, forms=TERMINAL)
 
 
-def written_table(document: ResultDocument) -> Table:
+def text_table(result: ResultDocument) -> Table:
     """Build the table for Markdown, LaTeX and a notebook, with the verdict of each condition."""
-    columns, comparisons = _MainColumns.of(document), document.primary_comparisons
-    # Comparisons of trials without a random order; they have no verdict.
-    samples = document.samples
-    # The change against the baseline, its interval and the verdict, by candidate.
-    verdicts: dict[str, tuple[str, str, str]] = {}
+    columns, comparisons = _MainColumns.of(result), result.primary_comparisons
+    # Sample comparisons are about trials without a random order, so they have no verdict.
+    sample_comparisons = result.samples
+    # By candidate: the change against the baseline, the interval, and the verdict.
+    verdict_cells: dict[str, tuple[str, str, str]] = {}
     for comparison in comparisons:
-        shown = shown_comparison(document, comparison)
+        shown = shown_comparison(result, comparison)
         change, interval = estimate_and_interval(shown.ratio, shown.ratio_ci)
-        verdict_text = shown_verdict(document, comparison)
-        verdicts[comparison.candidate] = (change, _intervals_text(shown, interval), verdict_text)
-    for sample in samples:
+        verdict_text = shown_verdict(result, comparison)
+        intervals = _intervals_text(shown, interval)
+        verdict_cells[comparison.candidate] = (change, intervals, verdict_text)
+    for sample in sample_comparisons:
         change, interval = estimate_and_interval(
             sample.ratio, sample.ratio_ci, unknown="unknown", unlimited="unknown"
         )
-        verdicts[sample.candidate] = (change, interval, document.kind.name)
+        # In place of a verdict, the table has the name of the kind of campaign.
+        verdict_cells[sample.candidate] = (change, interval, result.kind.name)
     baselines = {comparison.baseline for comparison in comparisons}
-    baselines |= {sample.baseline for sample in samples}
+    baselines |= {sample.baseline for sample in sample_comparisons}
     rows: list[HeadedCells] = []
-    for condition in document.conditions:
+    for condition in result.conditions:
         no_verdict = ("baseline" if condition.name in baselines else UNKNOWN, "", "")
-        verdict = verdicts.get(condition.name, no_verdict) if verdicts else ()
+        verdict = verdict_cells.get(condition.name, no_verdict) if verdict_cells else ()
         headings = ("Against baseline:number", "Interval:number", "Verdict:number")
         rows.append(
             (
@@ -142,17 +147,18 @@ def written_table(document: ResultDocument) -> Table:
                 *columns.capitalized_other_cells(condition),
             )
         )
-    return Table(*columns_and_rows(rows), notes=columns.notes, forms=TEXT)
+    return Table(*columns_and_rows(rows), notes=columns.notes, forms=TEXT_AND_NOTEBOOK)
 
 
-def page_table(document: ResultDocument) -> Table:
+def page_table(result: ResultDocument) -> Table:
     """Build the table of an HTML page, with the command and the colour of each condition."""
-    columns = _MainColumns.of(document)
+    columns = _MainColumns.of(result)
     metric = columns.primary_metric
     rows: list[HeadedCells] = []
-    for index, condition in enumerate(document.conditions):
+    for index, condition in enumerate(result.conditions):
         command = shlex.join(condition.command)
-        name = Name(condition.name, color_of(index), "" if command == condition.name else command)
+        other_command = "" if command == condition.name else command
+        name = ConditionName(condition.name, color_of(index), other_command)
         summary = condition.metrics.get(metric)
         minimum = UNKNOWN if summary is None else metric_value(summary.min, metric)
         drift = None if summary is None or summary.drift is None else summary.drift.ratio
@@ -170,15 +176,16 @@ def page_table(document: ResultDocument) -> Table:
     return Table(*columns_and_rows(rows), label="Conditions", notes=columns.notes, forms=PAGE)
 
 
-def further_tables(document: ResultDocument) -> Iterator[Table]:
-    """Build the tables of the requested metrics that have no column in the main table."""
-    further_metrics = _MainColumns.of(document).further_metrics
-    for begin in range(0, len(further_metrics), MAX_METRIC_COLUMNS + 1):
-        metrics = further_metrics[begin : begin + MAX_METRIC_COLUMNS + 1]
-        more_is_better = [metric for metric in metrics if metric in document.more_is_better]
+def further_tables(result: ResultDocument) -> Iterator[Table]:
+    """Build the tables of the other metrics that have no column in the main table."""
+    further_metrics = _MainColumns.of(result).further_metrics
+    column_count = MAX_METRIC_COLUMNS + 1
+    for begin in range(0, len(further_metrics), column_count):
+        metrics = further_metrics[begin : begin + column_count]
+        more_is_better = [metric for metric in metrics if metric in result.more_is_better]
         rows = (
             (("condition:name", condition.name), *_median_cells(condition, metrics, "median {}"))
-            for condition in document.conditions
+            for condition in result.conditions
         )
         yield Table(
             *columns_and_rows(rows),
@@ -190,117 +197,111 @@ def further_tables(document: ResultDocument) -> Iterator[Table]:
 def equivalence_text(comparison: Comparison) -> str:
     """Return the text of the equivalence interval, with its coverage.
 
-    The text is empty if the verdict used only the ratio's interval.
+    The text is empty if this interval did not allow the verdict ``equivalent``, or if it is the
+    interval of the ratio.
     """
     level, interval = comparison.equivalence_level, comparison.equivalence_ci
-    # If only the means forbid the verdict `equivalent`, this interval allowed it.
-    has_decided = comparison.verdict == "equivalent" or comparison.means_forbid_equivalence
-    if not has_decided or interval == comparison.ratio_ci:
+    # With `means_forbid_equivalence`, this interval allowed the verdict, but the means forbade it.
+    allows_equivalent = comparison.verdict == "equivalent" or comparison.means_forbid_equivalence
+    if not allows_equivalent or interval == comparison.ratio_ci:
         return ""
+    # The equivalence intervals of all comparisons together have this alpha.
     shared_alpha = comparison.alpha * level / comparison.significance_level
     text = interval_text(interval, "still unlimited")
     return with_coverage(text, level, shared_alpha, "equivalence interval")
 
 
-def _intervals_text(comparison: Comparison, ratio_ci: str) -> str:
-    return ", ".join(filter(None, (ratio_ci, equivalence_text(comparison))))
+def _intervals_text(comparison: Comparison, ratio_interval: str) -> str:
+    return ", ".join(filter(None, (ratio_interval, equivalence_text(comparison))))
 
 
-def other_metrics_table(document: ResultDocument, comparisons: Sequence[Comparison]) -> Table:
+def other_metrics_table(result: ResultDocument, comparisons: Sequence[Comparison]) -> Table:
     """Build the table of comparisons on metrics other than the primary metric."""
     rows = (
         {
             "other metrics": comparison.metric,
             "candidate": comparison.candidate,
-            **_effect_cells(shown_comparison(document, comparison)),
-            "verdict": shown_verdict(document, comparison),
+            **_effect_cells(shown_comparison(result, comparison)),
+            "verdict": shown_verdict(result, comparison),
         }
         for comparison in comparisons
     )
     return Table(*columns_and_rows(rows), label="Other metrics", max_rows=MAX_OTHER_METRIC_ROWS)
 
 
-def scaling_tables(document: ResultDocument, metric: str, excluded: str | None) -> Iterator[Table]:
-    """Build a table for each factor that is a size, except the factor ``excluded``."""
-    for factor in numeric_factors(document, metric):
-        laws = scaling_laws(document, factor, metric)
+def scaling_tables(result: ResultDocument, metric: str, excluded: str | None) -> Iterator[Table]:
+    """Build a table for each factor whose levels are sizes, except the factor ``excluded``."""
+    for factor in numeric_factors(result, metric):
+        laws = scaling_laws(result, factor, metric)
         if factor != excluded and laws:
             yield _scaling_table(factor, metric, laws)
 
 
-def compared_factor(document: ResultDocument, comparison: Comparison) -> str | None:
+def compared_factor(result: ResultDocument, comparison: Comparison) -> str | None:
     """Return the factor whose level differs between the two conditions of a comparison."""
-    levels = {condition.name: condition.levels for condition in document.conditions}
-    baseline, candidate = (
-        levels.get(name, {}) for name in (comparison.baseline, comparison.candidate)
-    )
+    levels = {condition.name: condition.levels for condition in result.conditions}
+    baseline, candidate = levels.get(comparison.baseline, {}), levels.get(comparison.candidate, {})
     return next((name for name in candidate if baseline.get(name) != candidate[name]), None)
 
 
-def shown_comparison(document: ResultDocument, comparison: ComparisonT) -> ComparisonT:
+def shown_comparison(result: ResultDocument, comparison: ComparisonT) -> ComparisonT:
     """Return a comparison with ratios of values instead of ratios of costs.
 
-    If more of a metric is better, the one ratio is the inverse of the other; else they are equal.
+    Both ratios differ only if more of a metric is better: then one is the inverse of the other.
     """
-    return (
-        with_ratios_of_values(comparison)
-        if comparison.metric in document.more_is_better
-        else comparison
-    )
+    more_is_better = comparison.metric in result.more_is_better
+    return with_ratios_of_values(comparison) if more_is_better else comparison
 
 
-def shown_verdict(document: ResultDocument, comparison: Comparison) -> str:
+def shown_verdict(result: ResultDocument, comparison: Comparison) -> str:
     """Return the verdict as a word that fits its metric, such as ``slower`` or ``more``."""
-    return verdict_word(
-        comparison.verdict,
-        comparison.metric,
-        more_is_better=comparison.metric in document.more_is_better,
-    )
+    metric, more_is_better = comparison.metric, comparison.metric in result.more_is_better
+    return verdict_word(comparison.verdict, metric, more_is_better=more_is_better)
 
 
 class _MainColumns(Struct, frozen=True):
     """Metrics with a column in the main table, and metrics without a column."""
 
     primary_metric: str
-    heading: str
+    median_heading: str
     """Heading of the median of the primary metric."""
     other_metrics: tuple[str, ...]
-    """Metrics in the last columns: requested metrics, then the wall time of the process."""
+    """Metrics in the last columns: some other metrics, then the wall time of the process."""
     further_metrics: tuple[str, ...]
-    """Requested metrics without a column in the main table."""
+    """Other metrics without a column in the main table."""
     has_memory: bool
     """Whether the peak memory has a column although it was not requested."""
     notes: tuple[str, ...]
     """Notes below the table."""
 
     @classmethod
-    def of(cls, document: ResultDocument) -> _MainColumns:
+    def of(cls, result: ResultDocument) -> _MainColumns:
         """Return the metrics of a result."""
-        primary_metric = document.primary_metric
-        metrics = [comparison.metric for comparison in document.comparisons]
-        if document.typical is not None:
-            # The campaign has only one condition.
-            metrics += document.typical.other_metrics
+        primary_metric = result.primary_metric
+        metrics = [comparison.metric for comparison in result.comparisons]
+        # A campaign with only one condition has a typical value in place of comparisons.
+        if result.typical is not None:
+            metrics += result.typical.other_metrics
         requested_metrics = [
             metric
             for metric in dict.fromkeys(metrics)
             if metric not in (primary_metric, PRIMARY_METRIC)
         ]
         other_metrics = requested_metrics[:MAX_METRIC_COLUMNS]
-        has_random_order = document.has_random_order
-        has_time = any(PRIMARY_METRIC in condition.metrics for condition in document.conditions)
+        has_random_order = result.has_random_order
+        has_time = any(PRIMARY_METRIC in condition.metrics for condition in result.conditions)
         # Functions share a process, so the time of the process belongs to no single function.
-        owns_process = not document.shares_processes
+        owns_process = not result.shares_processes
         if has_random_order and owns_process and has_time and primary_metric != PRIMARY_METRIC:
             other_metrics.append(PRIMARY_METRIC)
-        heading = "median"
+        median_heading = "median"
         if primary_metric != PRIMARY_METRIC and has_random_order:
-            heading = f"median {metric_name(primary_metric)}"
+            median_heading = f"median {metric_name(primary_metric)}"
         shown_metrics = (primary_metric, *other_metrics)
-        more_is_better = [metric for metric in shown_metrics if metric in document.more_is_better]
+        more_is_better = [metric for metric in shown_metrics if metric in result.more_is_better]
         return cls(
             primary_metric,
-            heading,
+            median_heading,
             tuple(other_metrics),
             tuple(requested_metrics[MAX_METRIC_COLUMNS:]),
             owns_process and "max_rss_bytes" not in (primary_metric, *requested_metrics),
@@ -314,9 +315,10 @@ class _MainColumns(Struct, frozen=True):
         interval, spread = UNKNOWN, UNKNOWN
         if summary is not None:
             format_value = metric_formatter(self.primary_metric)
-            median, spread = Styled(format_value(summary.median), "strong"), spread_text(summary)
+            median = StyledText(format_value(summary.median), "strong")
+            spread = spread_text(summary)
             interval = range_text(summary.median_ci, format_value)
-        yield f"{self.heading}:number", median
+        yield f"{self.median_heading}:number", median
         yield "95 % interval", interval
         yield "spread:number", spread
         yield from self.memory_cells(condition, "peak")
@@ -343,7 +345,7 @@ def _more_is_better_notes(metrics: Sequence[str]) -> tuple[str, ...]:
 def _median_cells(
     condition: ConditionResult, metrics: Sequence[str], heading: str
 ) -> Iterator[tuple[str, Cell]]:
-    """Yield the median of each metric; in ``heading``, ``{}`` is replaced by its name."""
+    """Yield the median of each metric; ``heading`` has ``{}`` in place of the metric's name."""
     for metric in metrics:
         summary = condition.metrics.get(metric)
         median = UNKNOWN if summary is None else metric_value(summary.median, metric)
@@ -351,14 +353,13 @@ def _median_cells(
 
 
 def _verdict_cells(
-    comparison: Comparison | None, document: ResultDocument, is_baseline: bool
+    comparison: Comparison | None, result: ResultDocument, is_baseline: bool
 ) -> Iterator[tuple[str, Cell]]:
-    """Yield the change against the baseline, its interval and the verdict."""
-    change: Cell = Styled("baseline" if is_baseline else UNKNOWN, "dim")
-    interval, verdict = "", Styled("")
+    change: Cell = StyledText("baseline" if is_baseline else UNKNOWN, "dim")
+    interval, verdict = "", StyledText("")
     if comparison is not None:
-        change, interval = _effect_cells(shown_comparison(document, comparison)).values()
-        verdict = Styled(shown_verdict(document, comparison), comparison.verdict)
+        change, interval = _effect_cells(shown_comparison(result, comparison)).values()
+        verdict = StyledText(shown_verdict(result, comparison), comparison.verdict)
     yield "against baseline:number", change
     yield "interval", interval
     yield "verdict", verdict
@@ -372,7 +373,6 @@ def _effect_cells(comparison: Comparison) -> Mapping[str, str]:
 
 
 def _distribution_cells(condition: ConditionResult, metric: str) -> Iterator[tuple[str, Cell]]:
-    """Yield the median, the interval of the median, and the range of the middle 90 % of values."""
     summary = condition.metrics.get(metric)
     median, interval, middle_range = condition.unknown.get(metric, UNKNOWN), UNKNOWN, UNKNOWN
     if summary is not None:
@@ -408,7 +408,7 @@ def _groups_by_levels(
 
 
 def _scaling_table(factor: str, metric: str, laws: dict[str, ScalingLaw]) -> Table:
-    """Build the table of fitted exponents; ``laws`` has a law by line of the chart."""
+    """Build the table of exponents of fitted laws; the keys of ``laws`` are the names of rows."""
     has_simple_laws = any(len(law.sizes) > MIN_SIZES for law in laws.values())
     rows: list[Mapping[str, Cell]] = []
     for name, law in laws.items():
@@ -417,8 +417,8 @@ def _scaling_table(factor: str, metric: str, laws: dict[str, ScalingLaw]) -> Tab
             "N^": exponent_text(law.power_law),
         }
         if has_simple_laws:
-            exponent_with_log = law.exponents[1]
-            simple_laws = ", ".join(describe_law(*power) for power in law.simple_laws) or "none"
+            _, exponent_with_log, *_ = law.exponents
+            simple_laws = ", ".join(describe_law(*powers) for powers in law.simple_laws) or "none"
             row |= {
                 "N^ with log N": exponent_text(exponent_with_log),
                 "misses by:number": f"{100 * law.power_law.largest_deviation:.1f} %",
@@ -427,4 +427,4 @@ def _scaling_table(factor: str, metric: str, laws: dict[str, ScalingLaw]) -> Tab
                 else "too few blocks to exclude one",
             }
         rows.append(row)
-    return Table(*columns_and_rows(rows), forms=SCREEN)
+    return Table(*columns_and_rows(rows), forms=TERMINAL)

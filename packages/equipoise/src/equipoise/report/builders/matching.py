@@ -1,7 +1,9 @@
 """Builds the documents of `equipoise_matching`: match, balance, search for weights, log.
 
-A match compares a treated row with control rows that have similar covariates. The naive difference
-compares all treated rows with all control rows.
+- A match compares each treated row with control rows that have similar covariates. A search finds
+  the weights of the covariates that give the best balance.
+- The naive difference compares all treated rows with all control rows.
+- A log has the runs of two versions, the baseline and the candidate, in no random order.
 """
 
 from __future__ import annotations
@@ -14,29 +16,29 @@ from msgspec.structs import replace
 
 from equipoise.model.quantities import counted
 from equipoise.report.document import (
-    BRIEF,
-    EVERYWHERE,
+    BRIEF_TERMINAL,
+    NOT_BRIEF,
+    NOT_TERMINAL,
     UNKNOWN,
-    VERBOSE,
-    WRITTEN,
+    VERBOSE_TERMINAL,
     Answer,
     Cell,
-    Claim,
     Column,
+    CsvRow,
     Document,
     Facts,
     Figures,
-    NumberRow,
     Origin,
     Paragraph,
     Part,
     Section,
+    Statement,
     Table,
     Warnings,
     columns_and_rows,
     computation_parts,
+    full_and_brief,
     interval_cells,
-    whole_and_brief,
 )
 from equipoise.shared.spelling import option
 from equipoise_matching.matching.report import (
@@ -69,7 +71,7 @@ if TYPE_CHECKING:
 
 def answer_with_color(report: Report, verdict: str) -> Answer:
     """Build the answer of a report in the colour of a verdict."""
-    claim = Claim(
+    statement = Statement(
         badge=report.badge,
         color_verdict=verdict,
         text=report.text,
@@ -77,22 +79,22 @@ def answer_with_color(report: Report, verdict: str) -> Answer:
         interval=report.interval,
         remarks=report.remarks,
     )
-    return Answer("", claims=(claim,), warning_count=len(report.warnings))
+    return Answer("", statements=(statement,), warning_count=len(report.warnings))
 
 
 def answers_by_form(
     report: Report, verdict: str, brief_remarks: tuple[str, ...]
 ) -> tuple[Answer, Answer]:
-    """Build two answers: for a brief screen with ``brief_remarks``, and for other forms."""
+    """Build the full answer, and an answer with ``brief_remarks`` for a brief terminal."""
     answer = answer_with_color(report, verdict)
-    (claim,) = answer.claims
-    # On a brief screen, the sentence of the claim already has the estimate and its interval.
-    brief_claim = replace(claim, remarks=brief_remarks, estimate="", interval="")
-    return whole_and_brief(answer, replace(answer, claims=(brief_claim,)))
+    (statement,) = answer.statements
+    # The sentence of the statement already has the estimate and its interval.
+    brief_statement = replace(statement, remarks=brief_remarks, estimate="", interval="")
+    return full_and_brief(answer, replace(answer, statements=(brief_statement,)))
 
 
 def table_of(table: TextTable) -> Table:
-    """Build a table whose columns have names first, then labels, then numbers."""
+    """Build a table: its first column has names, the next columns labels, the others numbers."""
     name_heading, *other_headings = table.headings
     columns = [Column(name_heading, "name")]
     for index, heading in enumerate(other_headings, start=1):
@@ -105,8 +107,9 @@ _MAX_BRIEF_ROWS = 10
 MAX_COVARIATES_WITH_FIGURES = 3
 """Maximum number of covariates with separate figures: the covariates that differ most."""
 _MATCHED_LABEL = "comparable units"
+"""Label of the estimate from matched rows in the figure of the effect."""
 _ALL_ROWS_LABEL = "all rows as they are"
-"""Labels of the two estimates in the figure of the effect."""
+"""Label of the naive difference in this figure."""
 
 
 def table_document(match: TableMatch, command: str) -> Document:
@@ -117,8 +120,8 @@ def table_document(match: TableMatch, command: str) -> Document:
     question, balance, naive = match.question(), match.balance, match.naive
     if match.search is None:
         return match_document(match.array_match, balance, naive, question, command)
-    effect = None if match.table.outcome is None else match.array_match
-    return search_document(match.search, effect, balance, naive, question, command)
+    result = None if match.table.outcome is None else match.array_match
+    return search_document(match.search, result, balance, naive, question, command)
 
 
 def match_document(
@@ -157,9 +160,9 @@ def search_document(
     """
     effect = None if result is None else matched_difference(result)
     report = search_report(search, result, balance, naive, question)
-    matches = search.matches if result is None else result
+    best_match = search.matches if result is None else result
     return _document(
-        report, question, balance, command, matches, effect=effect, naive=naive, search=search
+        report, question, balance, command, best_match, effect=effect, naive=naive, search=search
     )
 
 
@@ -168,13 +171,13 @@ def _document(
     question: MatchQuestion,
     balance: Balance,
     command: str,
-    matches: MatchResult | None,
+    result: MatchResult | None,
     *,
     effect: Difference | None,
     naive: Difference | None = None,
     search: GenMatchResult | None = None,
 ) -> Document:
-    """Build a document from a report; ``matches`` is the match, if any."""
+    """Build a document from a report; ``result`` is the match, if any."""
 
     def draw_figures() -> Iterator[Figure]:
         yield from _effect_figures(effect, naive, question)
@@ -182,19 +185,19 @@ def _document(
 
     facts = Facts(report.facts)
     tables = map(table_of, report.tables)
-    remarks = (*_brief_remarks(naive, matches), *question.notes)
+    remarks = (*_brief_remarks(naive, result), *question.notes)
     parts: tuple[Part, ...] = (
         *answers_by_form(report, _verdict_color_of_match(balance, effect), remarks),
         Figures(draw_figures),
-        replace(facts, forms=VERBOSE),
+        replace(facts, forms=VERBOSE_TERMINAL),
         *(
-            replace(table, forms=WRITTEN if table.title == "Strata" else EVERYWHERE - BRIEF)
+            replace(table, forms=NOT_TERMINAL if table.title == "Strata" else NOT_BRIEF)
             for table in tables
         ),
         *_brief_weights_table(search),
         _brief_balance_table(balance),
         *warning_parts(report.warnings),
-        Section("What it rests on", (facts,), forms=WRITTEN),
+        Section("What it rests on", (facts,), forms=NOT_TERMINAL),
         *computation_parts(report.method, command),
         _options_line(),
     )
@@ -202,25 +205,25 @@ def _document(
         name=report.badge,
         title=f"{question.treatment} in {question.source}",
         parts=parts,
-        numbers=(
-            *_effect_numbers(effect, naive, question),
-            *_balance_numbers(balance),
-            *_weight_numbers(search),
+        csv_rows=(
+            *_effect_rows(effect, naive, question),
+            *_balance_rows(balance),
+            *_weight_rows(search),
         ),
         origin=Origin(f"{_question_sentence(question, search)} From {question.source}", command),
     )
 
 
-def _brief_remarks(naive: Difference | None, matches: MatchResult | None) -> tuple[str, ...]:
+def _brief_remarks(naive: Difference | None, result: MatchResult | None) -> tuple[str, ...]:
     naive_remark = () if naive is None else (naive_sentence(naive),)
-    dropped_remark = () if matches is None else (dropped_sentence(matches),)
+    dropped_remark = () if result is None else (dropped_sentence(result),)
     return (*naive_remark, *dropped_remark)
 
 
 def _brief_weights_table(search: GenMatchResult | None) -> Iterator[Table]:
     if search is not None:
         weights = table_of(weights_table(search))
-        yield replace(weights, max_rows=_MAX_BRIEF_ROWS, forms=BRIEF)
+        yield replace(weights, max_rows=_MAX_BRIEF_ROWS, forms=BRIEF_TERMINAL)
 
 
 def _brief_balance_table(balance: Balance) -> Table:
@@ -232,7 +235,9 @@ def _brief_balance_table(balance: Balance) -> Table:
             row["after matching:number"] = _percent(abs(balance.after[index].sdiff))
         rows.append(row)
     note = "differs: the means of both groups, in percent of a standard deviation."
-    return Table(*columns_and_rows(rows), notes=(note,), max_rows=_MAX_BRIEF_ROWS, forms=BRIEF)
+    return Table(
+        *columns_and_rows(rows), notes=(note,), max_rows=_MAX_BRIEF_ROWS, forms=BRIEF_TERMINAL
+    )
 
 
 def _percent(value: float) -> str:
@@ -240,17 +245,17 @@ def _percent(value: float) -> str:
 
 
 def warning_parts(warnings: Sequence[AnalysisWarning]) -> Iterator[Part]:
-    """Build the warnings of an analysis; a brief screen has only the first warning."""
+    """Build the warnings of an analysis; a brief terminal has only the first warning."""
     if warnings:
-        yield from whole_and_brief(Warnings(tuple(warnings)), Warnings(tuple(warnings[:1])))
+        yield from full_and_brief(Warnings(tuple(warnings)), Warnings(tuple(warnings[:1])))
         if hidden_count := len(warnings) - 1:
             text = f"  {counted(hidden_count, 'more warning')}: {option('verbose')}"
-            yield Paragraph(text, "dim", forms=BRIEF)
+            yield Paragraph(text, "dim", forms=BRIEF_TERMINAL)
 
 
 def _options_line() -> Paragraph:
     text = f"more: {option('verbose')}, or the page of {option('report')}"
-    return Paragraph(text, "dim", forms=BRIEF)
+    return Paragraph(text, "dim", forms=BRIEF_TERMINAL)
 
 
 def _question_sentence(question: MatchQuestion, search: GenMatchResult | None) -> str:
@@ -303,7 +308,6 @@ def _effect_figures(
 
 
 def _balance_figures(balance: Balance, search: GenMatchResult | None) -> Iterator[Figure]:
-    """Draw the course of a search, all covariates together, and the covariates that differ most."""
     from equipoise.figures.gallery import Figure
     from equipoise_matching.charts import balance as charts
 
@@ -311,7 +315,7 @@ def _balance_figures(balance: Balance, search: GenMatchResult | None) -> Iterato
         yield Figure("course", charts.HOW_TO_READ_COURSE, search.plot())
         yield Figure("search", charts.HOW_TO_READ_VALUES, search.search_plot())
     yield Figure("balance", charts.HOW_TO_READ_LOVE_PLOT, balance.love_plot())
-    # Draw the shares of covariates with two values, such as yes and no.
+    # This chart has the covariates with two values, such as yes and no.
     shares_chart = balance.shares_plot()
     if shares_chart is not None:
         yield Figure("shares", charts.HOW_TO_READ_SHARES, shares_chart)
@@ -322,39 +326,36 @@ def _balance_figures(balance: Balance, search: GenMatchResult | None) -> Iterato
         yield Figure("quantiles", charts.HOW_TO_READ_QQ_PLOT, balance.qq_plot(name))
 
 
-def _effect_numbers(
+def _effect_rows(
     effect: Difference | None, naive: Difference | None, question: MatchQuestion
-) -> Iterator[NumberRow]:
+) -> Iterator[CsvRow]:
     for when, difference in (("before", naive), ("after", effect)):
         if difference is not None:
             low, high = difference.interval or (None, None)
-            row: NumberRow = {"kind": "effect", "name": question.outcome, "when": when}
+            row: CsvRow = {"kind": "effect", "name": question.outcome, "when": when}
             yield {**row, "estimate": difference.value, "low": low, "high": high}
 
 
-def _balance_numbers(balance: Balance) -> Iterator[NumberRow]:
+def _balance_rows(balance: Balance) -> Iterator[CsvRow]:
     for row in balance.rows():
         (_, name), (_, when), *values = row.items()
         yield {"kind": "covariate", "name": name, "when": when, **dict(values)}
 
 
-def _weight_numbers(search: GenMatchResult | None) -> Iterator[NumberRow]:
+def _weight_rows(search: GenMatchResult | None) -> Iterator[CsvRow]:
     if search is not None:
         for name, weight in zip(search.names, search.weights.tolist(), strict=True):
             yield {"kind": "weight", "name": name, "weight": weight}
 
 
 def observation_document(result: ObservationResult, command: str) -> Document:
-    """Build the document on the effect of a change, estimated from a log.
-
-    ``command`` is the command line that computes the result again, or empty.
-    """
+    """Build the document on the effect of a change from a log; ``command`` may be empty."""
     report, question = observation_report(result), result.question
-    facts = Section("What it rests on", (Facts(report.facts),), forms=EVERYWHERE - BRIEF)
+    facts = Section("What it rests on", (Facts(report.facts),), forms=NOT_BRIEF)
     parts: tuple[Part, ...] = (
         *answers_by_form(report, _verdict_color_of_log(result), report.remarks),
         Figures(lambda: _observed_figures(result)),
-        *(replace(table_of(table), forms=EVERYWHERE - BRIEF) for table in report.tables),
+        *(replace(table_of(table), forms=NOT_BRIEF) for table in report.tables),
         *_brief_observation_parts(result, report),
         facts,
         *warning_parts(report.warnings),
@@ -365,7 +366,7 @@ def observation_document(result: ObservationResult, command: str) -> Document:
         name="observed",
         title=f"{question.candidate} against {question.baseline}",
         parts=parts,
-        numbers=(*_observed_effects(result), *_observed_balance(result)),
+        csv_rows=(*_observed_effect_rows(result), *_observed_balance_rows(result)),
         origin=Origin(
             f"What does {question.candidate} change of {question.outcome}, against "
             f"{question.baseline}? From {question.source}",
@@ -375,7 +376,6 @@ def observation_document(result: ObservationResult, command: str) -> Document:
 
 
 def _brief_observation_parts(result: ObservationResult, report: Report) -> Iterator[Part]:
-    """Build the parts for a brief screen: the balance, the strata and the facts."""
     rows = (
         {
             "covariate:name": covariate.column,
@@ -386,13 +386,15 @@ def _brief_observation_parts(result: ObservationResult, report: Report) -> Itera
     )
     if result.balance:
         note = "differs: the means of both versions, in standard deviations (sd)."
-        yield Table(*columns_and_rows(rows), notes=(note,), max_rows=_MAX_BRIEF_ROWS, forms=BRIEF)
+        yield Table(
+            *columns_and_rows(rows), notes=(note,), max_rows=_MAX_BRIEF_ROWS, forms=BRIEF_TERMINAL
+        )
     if result.strata is not None:
         (strata,) = (table_of(table) for table in report.tables if table.title == STRATUM)
-        yield replace(strata, max_rows=_MAX_BRIEF_ROWS, forms=BRIEF)
+        yield replace(strata, max_rows=_MAX_BRIEF_ROWS, forms=BRIEF_TERMINAL)
     placebos = tuple((f"placebo {placebo.kind}", placebo.summary) for placebo in result.placebos)
     row_counts = tuple((name, text) for name, text in report.facts if name == ROWS)
-    yield Facts((*row_counts, ("about", result.scope), *placebos), forms=BRIEF)
+    yield Facts((*row_counts, ("about", result.scope), *placebos), forms=BRIEF_TERMINAL)
 
 
 def _deviations_text(difference: float | None) -> str:
@@ -417,12 +419,12 @@ def _verdict_color_of_log(result: ObservationResult) -> str:
     if effect.interval is None or not effect.excludes_zero:
         return "undecided"
     if result.question.unit not in ("rows", "runs"):
-        # For other outcomes, such as an income, neither direction is bad.
+        # Of other outcomes, such as an income, more is not worse.
         return "equivalent"
     return "slower" if effect.interval[0] > (0.0 if effect.ratio is None else 1.0) else "faster"
 
 
-def _observed_effects(result: ObservationResult) -> Iterator[NumberRow]:
+def _observed_effect_rows(result: ObservationResult) -> Iterator[CsvRow]:
     for name, _, effect in result.effects:
         yield {
             "kind": "effect",
@@ -432,7 +434,7 @@ def _observed_effects(result: ObservationResult) -> Iterator[NumberRow]:
         }
 
 
-def _observed_balance(result: ObservationResult) -> Iterator[NumberRow]:
+def _observed_balance_rows(result: ObservationResult) -> Iterator[CsvRow]:
     for covariate in result.balance:
         yield {
             "kind": "covariate",

@@ -12,24 +12,23 @@ from equipoise.figures.quantity import metric_name
 from equipoise.model.plan import CALL_METRIC, COMPARE_STUDY, PRIMARY_METRIC
 from equipoise.model.result import ResultDocument
 from equipoise.report.document import Origin
-from equipoise.report.kind import report_kind
+from equipoise.report.kind import kind_report
 
 _MAX_NAME_LETTERS = 32
-"""Maximum length of a name in a question; a general word replaces a longer name."""
+"""Maximum length of a name in a question; general words replace a longer name."""
 
 
-def origin_of(document: ResultDocument, command: str) -> Origin:
-    """Return the origin of a result; ``command`` runs the campaign again."""
+def origin_of(result: ResultDocument, command: str) -> Origin:
+    """Return the origin of a result; ``command`` is the command line that runs it again."""
     first_command, _, last_command = command.partition(" && ")
     if first_command.startswith("cd ") and last_command:
-        # Leave out the command that changes the folder.
         command = last_command
-    kind = report_kind(document)
+    kind = kind_report(result)
     return Origin(
-        question=kind.question(document) or _question(document),
+        question=kind.question(result) or _question(result),
         command=command,
-        when=f"{kind.verb} {minute_of(document.run.started)}",
-        machine=kind.machine(document) or machine_of(document.environment),
+        when=f"{kind.verb} {minute_of(result.run.started)}",
+        machine=kind.machine(result) or machine_of(result.environment),
     )
 
 
@@ -52,23 +51,23 @@ def minute_of(time: str) -> str:
     return f"{parsed.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
-def _question(document: ResultDocument) -> str:
-    conditions, metric = document.conditions, document.primary_metric
-    if document.against is not None:
+def _question(result: ResultDocument) -> str:
+    conditions, metric = result.conditions, result.primary_metric
+    if result.against is not None:
         return "What changed since another result?"
     names = [_short_name(condition.name) for condition in conditions]
-    if document.typical is not None:
+    if result.typical is not None:
         return (
             f"How long does {names[0] or 'it'} take?"
             if metric == PRIMARY_METRIC
             else (f"What is the {metric_name(metric)} of {names[0] or 'it'}?")
         )
-    if document.run.study == WHAT_VARIES_STUDY:
+    if result.run.study == WHAT_VARIES_STUDY:
         name = _short_name(shlex.join(conditions[0].command)) or "one command"
         return f"What makes the time of {name} vary?"
-    if document.run.study != COMPARE_STUDY and not document.shares_processes:
-        return f"Study {document.run.study}: {len(conditions)} conditions, {metric_name(metric)}"
-    comparisons = document.primary_comparisons
+    if result.run.study != COMPARE_STUDY and not result.shares_processes:
+        return f"Study {result.run.study}: {len(conditions)} conditions, {metric_name(metric)}"
+    comparisons = result.primary_comparisons
     stratum = comparisons[0].stratum if comparisons else {}
     if not stratum:
         return f"{_comparison_question(names, metric)}?"
@@ -80,15 +79,12 @@ def _question(document: ResultDocument) -> str:
 
 
 def _short_name(name: str) -> str:
-    """Return a name; an empty text if the name is too long for a question."""
+    """Return a name, or an empty text if the name is too long for a question."""
     return name if len(name) <= _MAX_NAME_LETTERS else ""
 
 
 def _comparison_question(names: Sequence[str], metric: str) -> str:
-    """Return the question that compares conditions, without its question mark.
-
-    An empty name means a name that is too long.
-    """
+    """Return a question without its question mark; general words replace empty names."""
     is_time = metric in (PRIMARY_METRIC, CALL_METRIC)
     if len(names) != 2:
         best = "the fastest" if is_time else f"the best by {metric_name(metric)}"

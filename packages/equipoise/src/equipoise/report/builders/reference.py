@@ -1,7 +1,8 @@
 """Builds comparisons with other results: with a reference result, and with earlier campaigns.
 
-A reference result is from another host or another time; the user names it with ``--against``. The
-report compares every row and lists the differences between the environments.
+A reference result is from another host or another time; the user names it with ``--against``. In
+the texts, "there" is the reference result, and "here" the new result. Pooled campaigns are
+campaigns of the same commands whose ratios become one ratio.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from equipoise.report.document import (
     Document,
     Paragraph,
     Section,
-    Styled,
+    StyledText,
     Table,
     columns_and_rows,
 )
@@ -36,11 +37,10 @@ from equipoise.shared.safe_text import shortened
 from equipoise.shared.spelling import option
 
 _MAX_LISTED_CHANGES = 6
-"""Maximum number of rows that the answer names; they have the largest changes."""
+"""Maximum number of rows that the answer names: the rows with the largest changes."""
 _MAX_LISTED_DIFFERENCES = 20
-"""Maximum number of differences between the environments that the report lists."""
 _MAX_VALUE_LETTERS = 60
-"""Maximum length of a value in such a difference."""
+"""Maximum length of a value in a difference between the environments."""
 
 
 def reference_section(reference: ReferenceComparison) -> Section:
@@ -72,10 +72,7 @@ def reference_answer(reference: ReferenceComparison) -> str:
 
 
 def largest_changes(reference: ReferenceComparison) -> Iterator[str]:
-    """Yield a line with the rows that cost more, then a line with the rows that cost less.
-
-    Each line begins with the largest change.
-    """
+    """Yield a line with rows that cost more and a line with rows that cost less, largest first."""
     for verb, sign in (("Costs more", 1.0), ("Costs less", -1.0)):
         changes = [
             (row.ratio, row.name)
@@ -89,7 +86,6 @@ def largest_changes(reference: ReferenceComparison) -> Iterator[str]:
 
 
 def _reference_cells(row: ReferenceRow) -> Mapping[str, Cell]:
-    """Return the cells of a row: ``there`` is the reference result, ``here`` the new result."""
     there, here = (
         UNKNOWN if value is None else metric_value(value, row.metric)
         for value in (row.reference_median, row.median)
@@ -97,11 +93,11 @@ def _reference_cells(row: ReferenceRow) -> Mapping[str, Cell]:
     ratio, interval = estimate_and_interval(
         row.ratio, row.ratio_ci, unknown=UNKNOWN, unlimited=UNKNOWN
     )
-    change_cell = Styled("", "strong")
+    change_cell = StyledText("", "strong")
     if row.changed is None:
-        change_cell = Styled(row.unknown or "", "caution")
+        change_cell = StyledText(row.unknown or "", "caution")
     elif row.changed and row.ratio is not None:
-        change_cell = Styled("costs more" if row.ratio > 1.0 else "costs less", "strong")
+        change_cell = StyledText("costs more" if row.ratio > 1.0 else "costs less", "strong")
     return {
         "row": row.name,
         "there:number": there,
@@ -158,8 +154,7 @@ def _value_text(value: Any) -> str:
 
 _MAX_CAMPAIGN_COLUMNS = 6
 """Maximum number of campaigns with a column; the latest campaigns have columns."""
-_BOOT_ID_LETTERS = 8
-"""Number of letters of a boot's id that the table shows."""
+_SHOWN_LETTERS_OF_BOOT_ID = 8
 
 
 def pooled_document(pooled: PooledCampaigns) -> Document:
@@ -205,7 +200,7 @@ def _campaigns_table(pooled: PooledCampaigns) -> Table:
             "run": campaign.id,
             "started": campaign.started[:16].replace("T", " "),
             **({"host:name": campaign.host or UNKNOWN} if has_hosts else {}),
-            "boot": campaign.boot[:_BOOT_ID_LETTERS],
+            "boot": campaign.boot[:_SHOWN_LETTERS_OF_BOOT_ID],
             "kernel": campaign.kernel,
             "blocks:number": str(campaign.blocks),
         }
@@ -241,9 +236,9 @@ def _pooled_cells(comparison: PooledComparison, numbers: Sequence[int]) -> tuple
     )
     return (
         comparison.candidate,
-        Styled(common_ratio, "strong"),
+        StyledText(common_ratio, "strong"),
         "" if comparison.common.unknown_because else common_interval,
-        Styled(mean_ratio, "strong"),
+        StyledText(mean_ratio, "strong"),
         mean_interval,
         f"±{between_percent:.1f} %",
         *(change_text(ratio, UNKNOWN) for ratio in ratios),

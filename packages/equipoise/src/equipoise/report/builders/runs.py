@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from equipoise.model.quantities import counted
 from equipoise.model.record import RunSummary
 from equipoise.report.document import (
-    BRIEF,
-    SCREEN,
+    BRIEF_TERMINAL,
+    TERMINAL,
     UNKNOWN,
-    VERBOSE,
+    VERBOSE_TERMINAL,
     Bullets,
     Cell,
     Document,
@@ -22,14 +22,12 @@ from equipoise.report.document import (
     Part,
     Table,
     columns_and_rows,
-    whole_and_brief,
+    full_and_brief,
 )
 from equipoise.shared.spelling import option
 
 _MAX_OTHER_CAMPAIGNS = 5
-"""Maximum number of other campaigns that the list has."""
 MAX_BRIEF_RUNS = 15
-"""Maximum number of campaigns that a terminal lists without ``--verbose``."""
 
 
 def other_campaigns_parts(campaigns: Sequence[RunSummary]) -> Iterator[Part]:
@@ -40,18 +38,18 @@ def other_campaigns_parts(campaigns: Sequence[RunSummary]) -> Iterator[Part]:
         f"Other campaigns of the same commands in this ledger: {len(campaigns)}. "
         "Choosing the run you like best is not evidence.",
         "dim",
-        forms=SCREEN,
+        forms=TERMINAL,
     )
     lines = (
         f"  {campaign.id}  {local_time(campaign.started_at)}  {campaign.trials} trials  "
         f"{campaign.stopped_because or 'not ended'}"
         for campaign in campaigns[-_MAX_OTHER_CAMPAIGNS:]
     )
-    yield Bullets(tuple(lines), "dim", forms=VERBOSE)
+    yield Bullets(tuple(lines), "dim", forms=VERBOSE_TERMINAL)
 
 
 def runs_document(runs: Sequence[RunSummary]) -> Document:
-    """Build the document with all campaigns; a brief screen lists only the latest ones."""
+    """Build the document with all campaigns; a brief terminal lists only the latest campaigns."""
     if not runs:
         return Document("runs", "Campaigns", (Paragraph("no campaigns yet"),))
     table = runs_table(runs)
@@ -61,29 +59,29 @@ def runs_document(runs: Sequence[RunSummary]) -> Document:
     title = f"{counted(len(runs), 'campaign')} in this ledger{order_phrase}; {hint}."
     parts: list[Part] = [
         Paragraph(title),
-        *whole_and_brief(table, replace(table, rows=latest_rows)),
+        *full_and_brief(table, replace(table, rows=latest_rows)),
     ]
     if hidden_count := len(table.rows) - len(latest_rows):
         text = f"{hidden_count} earlier: {option('verbose')}"
-        parts.append(Paragraph(text, "dim", forms=BRIEF))
+        parts.append(Paragraph(text, "dim", forms=BRIEF_TERMINAL))
     return Document("runs", title, tuple(parts))
 
 
 def runs_table(runs: Sequence[RunSummary]) -> Table:
     """Build a table with a row for each campaign.
 
-    Below a campaign on several hosts, there is a row for the campaign of each host.
+    Below the row of a fleet's campaign, each host has a row for its part. The field ``whole`` of
+    such a part is the id of the fleet's campaign.
     """
-    # The campaigns of single hosts, by the id of the run on all hosts.
-    members: dict[str, list[RunSummary]] = defaultdict(list)
+    host_parts: dict[str, list[RunSummary]] = defaultdict(list)
     for run in runs:
         if run.fleet is not None:
-            members[run.fleet].append(run)
+            host_parts[run.fleet].append(run)
     has_hosts = len({run.host for run in runs}) > 1 or any(run.hosts is not None for run in runs)
     rows: list[Mapping[str, Cell]] = []
     for run in (run for run in runs if run.fleet is None):
         rows.append(_run_cells(run, has_hosts=has_hosts))
-        rows += (_run_cells(member, has_hosts=has_hosts) for member in members[run.id])
+        rows += (_run_cells(part, has_hosts=has_hosts) for part in host_parts[run.id])
     return Table(*columns_and_rows(rows))
 
 

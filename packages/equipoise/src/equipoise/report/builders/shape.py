@@ -1,7 +1,10 @@
 """Builds the parts on distributions: modes, changes of state, drift, iterations and variance.
 
-A mode is a peak of the distribution. A level is a source of variance, such as processes, memory
-layouts or boots.
+- A mode is one of several values around which the times of a condition cluster.
+- A state is a stretch of trials around one value (its field `level`), between changes of state.
+- A level is a source of variance, such as processes, layouts or boots.
+- A drift compares the last third of the trials with the first third. The iterations of a trial
+  are in a steady state after their warm-up.
 """
 
 from __future__ import annotations
@@ -29,23 +32,23 @@ from equipoise.model.result import (
 )
 from equipoise.report.builders.conditions import shown_comparison
 from equipoise.report.document import (
-    MAX_ALIKE,
-    MAX_CLAIMS,
+    MAX_SIMILAR_LINES,
+    MAX_STATEMENTS,
     PAGE,
-    SCREEN,
+    TERMINAL,
     UNKNOWN,
     Bullets,
+    ConditionName,
     Facts,
     HeadedCells,
-    Name,
     Paragraph,
     Part,
     Section,
-    Styled,
+    StyledText,
     Table,
     columns_and_rows,
 )
-from equipoise.report.kind import report_kind
+from equipoise.report.kind import kind_report
 from equipoise.report.units import (
     capitalized,
     change_text,
@@ -59,10 +62,9 @@ from equipoise.report.units import (
 from equipoise.shared.theme import color_of
 
 MAX_STATISTICS_TABLES = 3
-"""Maximum number of comparisons with a table of statistics."""
 MAX_UNFOLDED_CONDITIONS = 6
 """If there are more conditions, the page folds their distributions."""
-STATISTICS = {"minimum": "Minimum", "p50": "Median", "maximum": "Maximum", "mean": "Mean"}
+STATISTIC_NAMES = {"minimum": "Minimum", "p50": "Median", "maximum": "Maximum", "mean": "Mean"}
 """Names of statistics; other statistics are percentiles, such as p90."""
 MIN_TRIALS = 20
 """Minimum number of trials for a line on the tail or on the correlation of neighbours."""
@@ -72,33 +74,30 @@ _MODE_COVARIATES = {
     "argument_bytes": ("a short path of the program", "a long path of the program"),
 }
 """By covariate: phrases for a mode with low values, and for a mode with high values."""
-_MAX_SCREEN_LINES = 6
-"""Maximum number of lines on unusual shapes on a terminal."""
+_MAX_SHAPE_LINES = 6
 _MAX_DRIFT_P_VALUE = 0.01
-"""Maximum p-value of a drift that is shown; small, because there may be many conditions."""
+"""Maximum p-value of a drift that is shown. It is small because conditions may be many."""
 _RUN_TIME_METRICS = (PRIMARY_METRIC, CALL_METRIC)
-"""Times of a complete run or call. If they drift down, a text says ``faster``, not ``fell``."""
+"""Times of a complete run or call. Their drift is ``faster``; other metrics ``fell``."""
 _MIN_TAIL_RATIO = 2.0
 """Minimum ratio of the upper to the lower tail for a line on the upper tail."""
 _MIN_AUTOCORRELATION = 0.3
 """Minimum correlation of neighbouring trials for a line on this correlation."""
-_MAX_STATES = 4
-"""Maximum number of states that a sentence names."""
+_MAX_NAMED_STATES = 4
 _MAX_LEVEL_ROWS = 12
 """Maximum number of rows in the table of variances on a terminal."""
-_MAX_ADVICE = 3
-"""Maximum number of rows whose advice a terminal shows."""
+_MAX_ADVICE_LINES = 3
 
 
-def shape_section(document: ResultDocument, comparisons: Sequence[Comparison]) -> Section:
+def shape_section(result: ResultDocument, comparisons: Sequence[Comparison]) -> Section:
     """Build the section of a page on the distribution of each condition."""
     min_effect = min((row.min_effect for row in comparisons), default=0.0)
-    kind = report_kind(document)
-    names_and_lines: list[tuple[Name, str | tuple[str, ...]]] = []
-    for index, condition in enumerate(document.conditions):
-        metric = kind.metric_of(document, condition)
+    kind = kind_report(result)
+    names_and_lines: list[tuple[ConditionName, str | tuple[str, ...]]] = []
+    for index, condition in enumerate(result.conditions):
+        metric = kind.metric_of(result, condition)
         lines = tuple(_page_shape_lines(condition, metric, min_effect))
-        name = Name(condition.name, color_of(index))
+        name = ConditionName(condition.name, color_of(index))
         names_and_lines.append((name, lines or "unknown: no trial has the metric"))
     if not names_and_lines:
         return Section("Shape", (), forms=PAGE)
@@ -106,7 +105,7 @@ def shape_section(document: ResultDocument, comparisons: Sequence[Comparison]) -
     if len(names_and_lines) > MAX_UNFOLDED_CONDITIONS:
         title = f"Shape of each of the {len(names_and_lines)} conditions"
         parts = [Section(title, tuple(parts), folded=True)]
-    parts += (Paragraph(steady_sentence(steady)) for steady in document.steady_state)
+    parts += (Paragraph(steady_sentence(steady)) for steady in result.steady_state)
     # Comparisons whose statistics disagree come first.
     with_statistics = [row for row in comparisons if row.answers]
     with_statistics.sort(key=lambda row: not row.disagreement)
@@ -114,17 +113,17 @@ def shape_section(document: ResultDocument, comparisons: Sequence[Comparison]) -
         if comparison.disagreement:
             parts.append(Paragraph(f"{comparison.disagreement}."))
         # With many comparisons, the tables would fill printed pages.
-        on_paper = len(comparisons) <= MAX_CLAIMS
-        parts.append(replace(_statistics_section(document, comparison), on_paper=on_paper))
+        on_paper = len(comparisons) <= MAX_STATEMENTS
+        parts.append(replace(_statistics_section(result, comparison), on_paper=on_paper))
     return Section("Shape", tuple(parts), forms=PAGE)
 
 
-def screen_shape_lines(document: ResultDocument) -> Iterator[Part]:
-    """Build the lines of a terminal on distributions: unusual shapes, then drifts."""
-    if shapes := tuple(_unusual_shapes(document)):
-        yield Bullets(shapes, "dim", _MAX_SCREEN_LINES, forms=SCREEN)
-    if drifts := tuple(_drift_lines(document)):
-        yield Bullets(drifts, "dim", MAX_ALIKE, forms=SCREEN)
+def terminal_shape_lines(result: ResultDocument) -> Iterator[Part]:
+    """Build the lines of a terminal on unusual distributions, then on drifts."""
+    if shapes := tuple(_unusual_shapes(result)):
+        yield Bullets(shapes, "dim", _MAX_SHAPE_LINES, forms=TERMINAL)
+    if drifts := tuple(_drift_lines(result)):
+        yield Bullets(drifts, "dim", MAX_SIMILAR_LINES, forms=TERMINAL)
 
 
 def modes_sentence(metric: str, summary: MetricSummary) -> str | None:
@@ -149,21 +148,21 @@ def modes_sentence(metric: str, summary: MetricSummary) -> str | None:
 
 
 def states_sentence(metric: str, summary: MetricSummary) -> str | None:
-    """Describe changes of state: ``8.1 ms at first, 9.6 ms (+18.5 %) from trial 41 on``.
+    """Describe the states: ``8.1 ms at first, 9.6 ms (+18.5 %) from trial 41 on``.
 
-    Return ``None`` if the state did not change.
+    Return ``None`` if there is one state.
     """
     states = summary.states or ()
     if len(states) < 2:
         return None
     format_value = metric_formatter(metric)
     state_texts = [f"{format_value(states[0].mean)} at first"]
-    for previous, state in zip(states, states[1:_MAX_STATES], strict=False):
+    for previous, state in zip(states, states[1:_MAX_NAMED_STATES], strict=False):
         change = f" ({percent_change(state.mean / previous.mean)})" if previous.mean > 0 else ""
         state_texts.append(
             f"{format_value(state.mean)}{change} from trial {state.first_trial + 1} on"
         )
-    hidden_count = len(states) - _MAX_STATES
+    hidden_count = len(states) - _MAX_NAMED_STATES
     hidden_text = f", and {hidden_count} more changes" if hidden_count > 0 else ""
     return ", ".join(state_texts) + hidden_text
 
@@ -189,7 +188,7 @@ def _drift_ratio(summary: MetricSummary, min_percent: float) -> float | None:
 
 
 def _drift_phrase(metric: str, ratios: Sequence[float]) -> str:
-    """Describe several drifts in one direction by the smallest and the largest drift."""
+    """Describe drifts in one direction: ``became 1.1 % to 2.3 % faster from …``."""
     is_increase = ratios[0] > 1.0
     ascending_ratios = sorted(ratios, key=lambda ratio: abs(ratio - 1.0))
     extremes = (ascending_ratios[0], ascending_ratios[-1])
@@ -206,10 +205,10 @@ def _drift_phrase(metric: str, ratios: Sequence[float]) -> str:
 
 
 def iteration_sentences(condition: ConditionResult) -> Iterator[str]:
-    """Describe iterations: ``iterations of request_s: warm-up in all 10 trials, steady from …``."""
+    """Describe the iterations of each metric: ``iterations of request_s: warm-up in all 10 …``."""
     for metric, shape in condition.iterations.items():
-        if shape.kind is None:
-            # There are too few iterations to describe.
+        has_too_few = shape.kind is None
+        if has_too_few:
             continue
         sentence = f"iterations of {metric}: {shape.summary}"
         steady_values = [
@@ -224,7 +223,7 @@ def iteration_sentences(condition: ConditionResult) -> Iterator[str]:
 
 
 def steady_sentence(steady: SteadyComparison) -> str:
-    """Return the sentence with the verdict in the steady state, or the reason for no verdict."""
+    """Return a sentence with the verdict in the steady state, or why there is no verdict."""
     comparison = steady.comparison
     if comparison is None or comparison.ratio_ci == (None, None):
         return steady.summary
@@ -242,24 +241,24 @@ class VarianceRow(Struct, frozen=True):
     """Whether the row is a comparison; else it is a condition."""
     by_level: VarianceByLevel
     format_value: Callable[[float], str]
-    """Function from a mean to its text."""
+    """Function that returns a mean as text."""
     format_interval: Callable[[Interval], str]
-    """Function from an interval of a mean to its text."""
+    """Function that returns an interval of a mean as text."""
 
 
-def variance_rows(document: ResultDocument) -> Iterator[VarianceRow]:
+def variance_rows(result: ResultDocument) -> Iterator[VarianceRow]:
     """Yield the rows of the table of variances: comparisons first, then conditions."""
-    for comparison in document.comparisons:
+    for comparison in result.comparisons:
         if comparison.by_level is not None:
             name = f"{comparison.candidate} against {comparison.baseline}"
             yield ratio_variance_row(name, comparison.by_level)
-    metric = document.comparisons[0].metric if document.comparisons else PRIMARY_METRIC
+    metric = result.comparisons[0].metric if result.comparisons else PRIMARY_METRIC
     format_value = metric_formatter(metric)
 
     def format_interval(interval: Interval) -> str:
         return " to ".join("unlimited" if end is None else format_value(end) for end in interval)
 
-    for condition in document.conditions:
+    for condition in result.conditions:
         summary = condition.metrics.get(metric)
         if summary is not None and summary.by_level is not None:
             yield VarianceRow(
@@ -289,17 +288,17 @@ def variance_parts(rows: Sequence[VarianceRow]) -> Iterator[Part]:
         yield _variance_table(known_rows)
     rows_with_advice = [row for row in known_rows if row.by_level.advice_summary is not None]
     advised_rows = [row for row in rows_with_advice if row.is_comparison] or rows_with_advice
-    for row in advised_rows[:_MAX_ADVICE]:
+    for row in advised_rows[:_MAX_ADVICE_LINES]:
         name = f"{row.name}: " if len(advised_rows) > 1 else ""
         advice = capitalized(row.by_level.advice_summary or "")
-        yield Paragraph(f"{name}{advice}", forms=SCREEN)
+        yield Paragraph(f"{name}{advice}", forms=TERMINAL)
     for reason in dict.fromkeys(row.by_level.unknown_because for row in rows):
         if reason is not None:
-            yield Paragraph(f"variance by level: unknown: {reason}", forms=SCREEN)
+            yield Paragraph(f"variance by level: unknown: {reason}", forms=TERMINAL)
 
 
 def level_facts(by_level: VarianceByLevel) -> Iterator[tuple[str, str]]:
-    """Yield names and values: intervals of a ratio, then the variance of each level."""
+    """Yield names and values for a ratio: its intervals, then the variance of each level."""
     if by_level.unknown_because is not None:
         yield "Variance by level", f"unknown: {by_level.unknown_because}"
         return
@@ -312,7 +311,6 @@ def level_facts(by_level: VarianceByLevel) -> Iterator[tuple[str, str]]:
 
 
 def _page_shape_lines(condition: ConditionResult, metric: str, min_effect: float) -> Iterator[str]:
-    """Yield the lines of a page on the distribution of one condition."""
     summary = condition.metrics.get(metric)
     if summary is not None:
         one_mode = f"1 mode: {metric_formatter(metric)(summary.modes[0].value)}"
@@ -331,20 +329,20 @@ def _page_shape_lines(condition: ConditionResult, metric: str, min_effect: float
     yield from iteration_sentences(condition)
 
 
-def _statistics_section(document: ResultDocument, comparison: Comparison) -> Section:
+def _statistics_section(result: ResultDocument, comparison: Comparison) -> Section:
     pair = f"{comparison.candidate} against {comparison.baseline}"
     title = f"What each statistic alone would have said: {pair}"
     metric = comparison.metric
-    more_is_better = metric in document.more_is_better
+    more_is_better = metric in result.more_is_better
     rows = (
         {
-            "Statistic:name": STATISTICS.get(
+            "Statistic:name": STATISTIC_NAMES.get(
                 answer.statistic, f"{answer.statistic.removeprefix('p')} %"
             ),
             "Change:number": change_text(answer.ratio, UNKNOWN),
             "Would have said": verdict_word(answer.verdict, metric, more_is_better=more_is_better),
         }
-        for answer in shown_comparison(document, comparison).answers
+        for answer in shown_comparison(result, comparison).answers
     )
     notes = ["Each answer ignores chance; the verdict rests on none of them."]
     if more_is_better:
@@ -353,9 +351,9 @@ def _statistics_section(document: ResultDocument, comparison: Comparison) -> Sec
     return Section(title, (table,), folded=True)
 
 
-def _unusual_shapes(document: ResultDocument) -> Iterator[str]:
-    metric = document.primary_metric
-    for condition in document.conditions:
+def _unusual_shapes(result: ResultDocument) -> Iterator[str]:
+    metric = result.primary_metric
+    for condition in result.conditions:
         for sentence in iteration_sentences(condition):
             yield f"{condition.name}: {sentence}"
         summary = condition.metrics.get(metric)
@@ -363,26 +361,26 @@ def _unusual_shapes(document: ResultDocument) -> Iterator[str]:
             continue
         # If a campaign has only one condition, its modes are in the answer.
         modes = modes_sentence(metric, summary)
-        if modes is not None and document.typical is None:
+        if modes is not None and result.typical is None:
             yield f"{condition.name}: {modes}"
         if (states := states_sentence(metric, summary)) is not None:
             yield f"change of state: {condition.name}: {states}"
 
 
-def _drift_lines(document: ResultDocument) -> Iterator[str]:
+def _drift_lines(result: ResultDocument) -> Iterator[str]:
     """Yield a line for the conditions that became slower, and a line for the faster conditions."""
     consequence = "the random order keeps this out of the verdict"
-    metric = document.primary_metric
-    if document.typical is not None:
+    metric = result.primary_metric
+    if result.typical is not None:
         consequence = "nothing keeps this out of its interval"
-    if not document.has_random_order:
+    if not result.has_random_order:
         consequence = "nothing keeps this out of a ratio: the trials were not in random order"
     ratios_by_direction: dict[bool, dict[str, float]] = {True: {}, False: {}}
-    for condition in document.conditions:
+    for condition in result.conditions:
         summary = condition.metrics.get(metric)
         if summary is None:
             continue
-        if (ratio := _drift_ratio(summary, _min_drift(document, condition.name))) is not None:
+        if (ratio := _drift_ratio(summary, _min_drift(result, condition.name))) is not None:
             ratios_by_direction[ratio > 1.0][condition.name] = ratio
     for ratios in ratios_by_direction.values():
         if ratios:
@@ -391,27 +389,27 @@ def _drift_lines(document: ResultDocument) -> Iterator[str]:
             yield f"drift: {quantity}{names_of([*ratios])} {phrase}; {consequence}"
 
 
-def _min_drift(document: ResultDocument, condition: str) -> float:
-    """Return the minimum drift of a condition to show, in percent.
+def _min_drift(result: ResultDocument, condition: str) -> float:
+    """Return the smallest drift of a condition that is shown, in percent.
 
-    This is the smallest effect that matters, or half the width of the narrowest interval of a
-    comparison with the condition, whichever is larger.
+    It is the larger of two values: the smallest effect that matters, and half the width of the
+    narrowest interval among the comparisons of the condition.
     """
     intervals = (
         comparison.ratio_ci
-        for comparison in document.primary_comparisons
+        for comparison in result.primary_comparisons
         if condition in (comparison.baseline, comparison.candidate)
     )
     half_widths = (
         100.0 * (math.sqrt(high / low) - 1.0) if low and high and high / low > 0 else math.inf
         for low, high in intervals
     )
-    min_effect = min((comparison.min_effect for comparison in document.comparisons), default=0.0)
+    min_effect = min((comparison.min_effect for comparison in result.comparisons), default=0.0)
     return max(min_effect, min(half_widths, default=0.0))
 
 
 def _mode_name(modes: Sequence[Mode], mode_index: int, metric: str) -> str:
-    """Return words for one of several modes: ``the slow one``, ``the one at 9.6 ms``."""
+    """Name one of several modes: ``the slow one``, ``the one at 9.6 ms``."""
     if len(modes) == 2:
         upper_name, lower_name = ("slow", "fast") if metric.endswith("_s") else ("high", "low")
         return f"the {upper_name if mode_index == 1 else lower_name} one"
@@ -419,7 +417,7 @@ def _mode_name(modes: Sequence[Mode], mode_index: int, metric: str) -> str:
 
 
 def _covariate_phrase(association: ModeAssociation) -> str:
-    """Return words for the covariate that goes with a mode: ``CPU 3``."""
+    """Name the covariate that is associated with a mode: ``CPU 3``."""
     covariate, value = association.covariate, association.value
     is_high = association.correlation > 0
     match covariate:
@@ -440,12 +438,12 @@ def _variance_table(rows: Sequence[VarianceRow]) -> Table:
     levels = list(
         dict.fromkeys(component.level for row in rows for component in row.by_level.components)
     )
-    # Examples: the inner scope is "these 20 processes", and the outer scope "across processes".
+    # Examples: the narrow scope is "these 20 processes", and the wide scope "across processes".
     # If the rows have different numbers of processes, the heading is "these processes".
-    inner_scopes = {row.by_level.within_scope for row in rows}
-    outer_scope = rows[0].by_level.across_scope
-    general_scope = outer_scope.replace("across", "these", 1)
-    inner_heading = inner_scopes.pop() if len(inner_scopes) == 1 else general_scope
+    narrow_scopes = {row.by_level.within_scope for row in rows}
+    wide_scope = rows[0].by_level.across_scope
+    general_scope = wide_scope.replace("across", "these", 1)
+    narrow_heading = narrow_scopes.pop() if len(narrow_scopes) == 1 else general_scope
     table_rows: list[HeadedCells] = []
     for row in rows:
         by_level = row.by_level
@@ -460,9 +458,9 @@ def _variance_table(rows: Sequence[VarianceRow]) -> Table:
         table_rows.append(
             (
                 ("by level:name", row.name),
-                ("mean:number", Styled(mean, "strong")),
-                (inner_heading, row.format_interval(by_level.within_ci)),
-                (outer_scope, row.format_interval(by_level.across_ci)),
+                ("mean:number", StyledText(mean, "strong")),
+                (narrow_heading, row.format_interval(by_level.within_ci)),
+                (wide_scope, row.format_interval(by_level.across_ci)),
                 *((level, components.get(level, UNKNOWN)) for level in levels),
             )
         )
@@ -473,7 +471,7 @@ def _variance_table(rows: Sequence[VarianceRow]) -> Table:
             "A level's cell: its share of the variance of the logarithm, and the standard "
             "deviation that it adds (docs/methods/levels.md).",
         ),
-        forms=SCREEN,
+        forms=TERMINAL,
     )
 
 

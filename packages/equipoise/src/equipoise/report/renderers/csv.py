@@ -1,4 +1,4 @@
-"""Renderer that writes the numbers of documents as one CSV table."""
+"""Renderer that writes the CSV rows of documents as one table."""
 
 from __future__ import annotations
 
@@ -9,17 +9,14 @@ from equipoise.shared.safe_text import csv_text
 
 
 def to_csv(documents: Sequence[Document]) -> str:
-    """Return a header and the numbers of every document, with the quoting of RFC 4180.
-
-    The cell of an unknown value is empty.
-    """
-    rows = [row for document in documents for row in document.numbers]
+    """Return the rows of all documents as RFC 4180; the cell of an unknown value is empty."""
+    rows = [row for document in documents for row in document.csv_rows]
     columns = _merged_columns(dict.fromkeys(tuple(row) for row in rows))
     return csv_text([columns, *([row.get(name) for name in columns] for row in rows)])
 
 
 def _merged_columns(column_lists: Iterable[Sequence[str]]) -> list[str]:
-    """Return each column once; columns of one list keep their order."""
+    """Return each column once, in the order of the lists."""
     columns: list[str] = []
     for column_list in column_lists:
         index = len(columns)

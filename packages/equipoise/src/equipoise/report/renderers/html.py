@@ -42,14 +42,15 @@ def page(documents: Sequence[Document]) -> str:
         (
             f"run-{number}",
             document,
-            tuple(_with_charts(parts_in(document.parts, "page"), f"run-{number}", charts)),
+            tuple(_with_views(parts_in(document.parts, "page"), f"run-{number}", charts)),
         )
         for number, document in enumerate(documents, start=1)
     ]
     library = vega_library()
     script = _page_script()
+    row_count = sum(chart.row_count for chart in charts)
     figures = {
-        "renderer": "svg" if sum(chart.rows for chart in charts) <= MAX_VECTOR_ROWS else "canvas",
+        "renderer": "svg" if row_count <= MAX_VECTOR_ROWS else "canvas",
         "themes": {theme: configuration(theme) for theme in ("light", "dark")},
         "charts": [
             {"anchor": chart.anchor, "specification": chart.specification} for chart in charts
@@ -58,18 +59,18 @@ def page(documents: Sequence[Document]) -> str:
     }
 
     def with_visible_characters(value: object) -> object:
-        """Make control characters visible, because some characters reverse the text around them."""
+        """Make control characters visible; some of them reverse the text around them."""
         is_text = isinstance(value, str) and not isinstance(value, Markup)
         return unbroken(visible_lines(str(value))) if is_text else value
 
     def typed(command: str) -> Markup:
-        """Return a command with the spaces that the user typed, so that a reader can copy it."""
+        """Return a command with its own spaces, so that a reader can copy it."""
         return escape(visible_lines(command))
 
     def label(name: str, anchor: str) -> str:
-        """Return a unique name for screen readers; a page may have several campaigns."""
-        is_shared = len(documents) > 1
-        return f"{name}, campaign {anchor.removeprefix('run-')}" if is_shared else name
+        """Return a name for screen readers that is unique on a page with several campaigns."""
+        has_several = len(documents) > 1
+        return f"{name}, campaign {anchor.removeprefix('run-')}" if has_several else name
 
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATES_FOLDER),
@@ -104,7 +105,7 @@ def _with_visible_texts(value: Any) -> Any:
 
 
 class Chart(Struct, frozen=True):
-    """Chart without data tables; on the page, ``tables.js`` adds the tables again."""
+    """Chart and its data tables, which are separate; ``tables.js`` joins them on the page."""
 
     anchor: str
     """Id of the chart's element on the page."""
@@ -112,7 +113,7 @@ class Chart(Struct, frozen=True):
     """Vega-Lite specification with names of tables, but without rows."""
     tables: dict[str, dict[str, Any]]
     """Tables by name. The name is a hash of the content, so charts can share a table."""
-    rows: int
+    row_count: int
     """Number of rows of all tables."""
 
 
@@ -129,8 +130,8 @@ class FigureView(Struct, frozen=True):
     on_paper: bool
 
 
-class DrawnFigures(Struct, frozen=True):
-    """Figures of one `Figures` part."""
+class FiguresView(Struct, frozen=True):
+    """The figures of one `Figures` part on the page."""
 
     kind: ClassVar[str] = "figures"
     title: str
@@ -142,19 +143,19 @@ class FlameGraphView(Struct, frozen=True):
 
     kind: ClassVar[str] = "flame_graph"
     anchor: str
-    address: str | None
-    """Data URL with the picture; ``None`` if it is too large for a page."""
+    data_url: str | None
+    """Data URL with the picture; ``None`` if the picture is too large for a page."""
 
 
-def chart_without_tables(anchor: str, specification: dict[str, Any]) -> Chart:
-    """Separate the tables from a Vega-Lite specification; give the chart the page's width."""
+def separated_chart(anchor: str, specification: dict[str, Any]) -> Chart:
+    """Separate a Vega-Lite specification from its tables; the chart gets the page's width."""
     tables = specification.get("datasets", {})
     other_fields = {key: value for key, value in specification.items() if key != "datasets"}
     return Chart(
         anchor=anchor,
         specification={**other_fields, "width": "container", "datasets": list(tables)},
         tables={name: columns_of_rows(rows) for name, rows in tables.items()},
-        rows=sum(len(rows) for rows in tables.values()),
+        row_count=sum(len(rows) for rows in tables.values()),
     )
 
 
@@ -179,14 +180,14 @@ def _packed_column(values: list[Any]) -> Any:
     return {"levels": list(levels), "codes": codes}
 
 
-def _with_charts(
+def _with_views(
     parts: Iterable[Part], anchor: str, charts: list[Chart]
-) -> Iterator[Part | DrawnFigures | FlameGraphView]:
-    """Yield the parts with drawn figures; add the charts of the figures to ``charts``."""
+) -> Iterator[Part | FiguresView | FlameGraphView]:
+    """Yield the parts, with views in place of figures; add the charts to ``charts``."""
     for part in parts:
         match part:
             case Section():
-                inner_parts: Any = tuple(_with_charts(part.parts, anchor, charts))
+                inner_parts: Any = tuple(_with_views(part.parts, anchor, charts))
                 yield replace(part, parts=inner_parts)
             case Figures():
                 views = tuple(
@@ -196,11 +197,11 @@ def _with_charts(
                     for figure in part.figures()
                 )
                 if views:
-                    yield DrawnFigures(part.title, views)
+                    yield FiguresView(part.title, views)
             case FlameGraph():
                 is_small = len(part.svg) <= MAX_FLAME_GRAPH_BYTES
-                address = f"data:image/svg+xml;base64,{base64.b64encode(part.svg).decode()}"
-                yield FlameGraphView(f"{anchor}-flames", address if is_small else None)
+                data_url = f"data:image/svg+xml;base64,{base64.b64encode(part.svg).decode()}"
+                yield FlameGraphView(f"{anchor}-flames", data_url if is_small else None)
             case _:
                 yield part
 
@@ -211,7 +212,7 @@ def _figure_view(figure: Figure, anchor: str, charts: list[Chart], *, on_paper: 
     title = specification.pop("title")
     specification.pop("config")
     figure_anchor = f"{anchor}-{figure.name}-{len(charts) + 1}"
-    charts.append(chart_without_tables(figure_anchor, specification))
+    charts.append(separated_chart(figure_anchor, specification))
     return FigureView(
         anchor=figure_anchor,
         title=title["text"],
@@ -224,6 +225,5 @@ def _figure_view(figure: Figure, anchor: str, charts: list[Chart], *, on_paper: 
 
 
 def _page_script() -> str:
-    """Return the script of the page: all script files inside one function."""
     scripts = [(_TEMPLATES_FOLDER / name).read_text(encoding="utf-8") for name in _SCRIPTS]
     return "\n".join(['(() => {\n"use strict";', *scripts, "})();"])

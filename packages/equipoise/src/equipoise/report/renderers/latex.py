@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from equipoise.report.document import (
     Answer,
     Bullets,
-    Claim,
     Command,
     Document,
     Facts,
@@ -18,12 +17,13 @@ from equipoise.report.document import (
     Paragraph,
     Part,
     Section,
+    Statement,
     Table,
     Warnings,
     parts_in,
     text_of,
 )
-from equipoise.report.renderers.markdown import claim_note, facts_sentence
+from equipoise.report.renderers.markdown import facts_sentence, statement_note
 from equipoise.shared.safe_text import visible
 
 _ESCAPES = str.maketrans(
@@ -62,13 +62,13 @@ _LIGATURE = re.compile(r"([-',])(?=\1)")
 def to_latex(document: Document) -> str:
     """Return the tables of a document as LaTeX; the preamble needs the package booktabs.
 
-    The caption of the first table is the answer. All other texts are below the last table. Letters
-    that are not Latin need LuaLaTeX or XeLaTeX, and a font with these letters.
+    The caption of the first table is the answer. All other texts are below the last table. For
+    letters that are not Latin, compile with LuaLaTeX or XeLaTeX, and a font with these letters.
     """
     parts = tuple(_without_sections(parts_in(document.parts, "text")))
     tables = [part for part in parts if isinstance(part, Table)]
     answer = " ".join(_answer_sentences(parts))
-    other_texts = list(_texts_besides_tables(parts))
+    other_texts = list(_other_texts(parts))
     lines = [r"% needs \usepackage{booktabs}"]
     for number, table in enumerate(tables, start=1):
         caption = " ".join(filter(None, (answer if number == 1 else "", text(table.title))))
@@ -84,7 +84,7 @@ def text(plain_text: str) -> str:
 
 
 def _without_sections(parts: Iterable[Part]) -> Iterator[Part]:
-    """Yield the parts inside sections; a table without a title gets the title of the section."""
+    """Replace each section by its parts; a table without a title gets the title of the section."""
     for part in parts:
         if not isinstance(part, Section):
             yield part
@@ -98,20 +98,21 @@ def _answer_sentences(parts: Sequence[Part]) -> Iterator[str]:
     for part in parts:
         if isinstance(part, Answer):
             yield from map(text, filter(None, (part.title, *part.lines)))
-            yield from map(_claim_sentence, part.claims)
+            yield from map(_statement_sentence, part.statements)
 
 
-def _claim_sentence(claim: Claim) -> str:
-    cause = f" {text(claim.cause_sentence)}" if claim.cause_sentence else ""
-    return rf"\textbf{{{text(claim.badge)}}}: {text(claim.text)}{cause}"
+def _statement_sentence(statement: Statement) -> str:
+    cause = f" {text(statement.cause_sentence)}" if statement.cause_sentence else ""
+    return rf"\textbf{{{text(statement.badge)}}}: {text(statement.text)}{cause}"
 
 
-def _texts_besides_tables(parts: Sequence[Part]) -> Iterator[str]:
+def _other_texts(parts: Sequence[Part]) -> Iterator[str]:
     for part in parts:
         match part:
             case Answer():
-                for claim in part.claims:
-                    yield from map(text, filter(None, (claim_note(claim), *claim.remarks)))
+                for statement in part.statements:
+                    notes = (statement_note(statement), *statement.remarks)
+                    yield from map(text, filter(None, notes))
             case Paragraph():
                 yield text(part.text)
             case Bullets():

@@ -1,6 +1,6 @@
-"""Renderer that writes a document in Markdown, for a pull request.
+"""Renderer that writes a document in GitHub's Markdown, for a pull request.
 
-The dialect is GitHub's (https://github.github.com/gfm/), which GitLab and others read as well.
+GitLab and others read this dialect, too (https://github.github.com/gfm/).
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from urllib.parse import quote
 from equipoise.report.document import (
     Answer,
     Bullets,
-    Claim,
     Command,
     Document,
     Facts,
@@ -21,6 +20,7 @@ from equipoise.report.document import (
     Paragraph,
     Part,
     Section,
+    Statement,
     Table,
     Warnings,
     parts_in,
@@ -32,15 +32,14 @@ from equipoise.shared.spelling import option
 
 _SPECIAL_CHARACTER = re.compile(r"[\\`*_{}\[\]|~$]")
 """Character with a meaning in CommonMark, tables, strikethrough or formulae."""
-_SPECIAL_BEGINNING = re.compile(r"^(\d*)([#+=.)/:-])")
-"""Beginning of a line that is a heading, a list, or a command to GitLab (``/merge``) or GitHub
-(``::error::``)."""
-_REFERENCE = re.compile(
+_SPECIAL_LINE_START = re.compile(r"^(\d*)([#+=.)/:-])")
+"""Start of a heading, a list, or a command to GitLab (``/merge``) or GitHub (``::error::``)."""
+_LINK_POSITION = re.compile(
     r"(?<=[@#!])(?=\w)|(?<=:)(?=[a-z+-][\w+-]*:|//)|(?<=\bwww)(?=\.)|(?<=\bGH)(?=-\d)",
     re.IGNORECASE,
 )
-"""Position of a text that GitHub or GitLab would turn into a link or a sign, such as @name, #12,
-!12, :sign:, http://, www., GH-12."""
+"""Position inside a text that GitHub or GitLab would turn into a link or an emoji, such as @name,
+#12, !12, :sign:, http://, www., GH-12."""
 _EMPTY_COMMENT = "<!-- -->"
 """Invisible text that prevents a link."""
 
@@ -62,19 +61,19 @@ def text(plain_text: str) -> str:
     """Return plain text with all special characters of Markdown escaped."""
     escaped = _SPECIAL_CHARACTER.sub(r"\\\g<0>", unbroken(visible(plain_text)))
     escaped = escaped.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return _REFERENCE.sub(_EMPTY_COMMENT, escaped)
+    return _LINK_POSITION.sub(_EMPTY_COMMENT, escaped)
 
 
 def line(plain_text: str) -> str:
-    """Return plain text, escaped so that it may begin a line or an item of a list."""
-    return _SPECIAL_BEGINNING.sub(r"\1\\\2", text(plain_text.strip()))
+    """Return plain text with escapes, which may begin a line or an item of a list."""
+    return _SPECIAL_LINE_START.sub(r"\1\\\2", text(plain_text.strip()))
 
 
 def code_block(*lines: str) -> str:
-    """Return lines as a block of code. The fence is longer than any backticks in the lines."""
+    """Return lines as a block of code; its fence is longer than any backticks in the lines."""
     content = "\n".join(map(visible, lines))
-    longest_run = max(map(len, re.findall("`+", content)), default=0)
-    fence = "`" * max(3, longest_run + 1)
+    max_backticks = max(map(len, re.findall("`+", content)), default=0)
+    fence = "`" * max(3, max_backticks + 1)
     return f"{fence}\n{content}\n{fence}"
 
 
@@ -121,12 +120,12 @@ def facts_sentence(facts: Facts) -> str:
     return "; ".join(f"{name}: {value}" for name, value in facts.texts(", "))
 
 
-def claim_note(claim: Claim) -> str:
-    """Return the estimate, the interval and the facts of a claim as plain text."""
-    estimate = ", ".join(filter(None, (claim.estimate, claim.interval)))
-    if claim.subject and estimate:
-        estimate = f"{claim.subject}: {estimate}"
-    facts = (f"{name[:1].lower()}{name[1:]}: {value}" for name, value in claim.facts)
+def statement_note(statement: Statement) -> str:
+    """Return the estimate, the interval and the facts of a statement as plain text."""
+    estimate = ", ".join(filter(None, (statement.estimate, statement.interval)))
+    if statement.subject and estimate:
+        estimate = f"{statement.subject}: {estimate}"
+    facts = (f"{name[:1].lower()}{name[1:]}: {value}" for name, value in statement.certainty_facts)
     return "; ".join(filter(None, (estimate, *facts)))
 
 
@@ -134,18 +133,18 @@ def _answer(answer: Answer) -> Iterator[str]:
     if answer.title:
         yield line(answer.title)
     yield from map(line, answer.lines)
-    for claim in answer.claims:
-        yield f"**{text(claim.badge)}**: {text(claim.text)}"
-        if claim.estimate and not claim.subject:
-            interval = f", {text(claim.interval)}" if claim.interval else ""
-            yield f"**{text(claim.estimate)}**{interval}"
-        if claim.cause_sentence:
-            yield line(claim.cause_sentence)
+    for statement in answer.statements:
+        yield f"**{text(statement.badge)}**: {text(statement.text)}"
+        if statement.estimate and not statement.subject:
+            interval = f", {text(statement.interval)}" if statement.interval else ""
+            yield f"**{text(statement.estimate)}**{interval}"
+        if statement.cause_sentence:
+            yield line(statement.cause_sentence)
     notes: list[str] = []
-    for claim in answer.claims:
-        if claim.subject:
-            notes.append(claim_note(claim))
-        notes += claim.remarks
+    for statement in answer.statements:
+        if statement.subject:
+            notes.append(statement_note(statement))
+        notes += statement.remarks
     if notes:
         yield "\n".join(f"- {line(note)}" for note in notes)
 

@@ -23,7 +23,7 @@ from equipoise.report.document import (
     parts_in,
     text_of,
 )
-from equipoise.report.renderers.markdown import claim_note
+from equipoise.report.renderers.markdown import statement_note
 from equipoise.shared import html
 from equipoise.shared.html import text
 from equipoise.shared.pictures import MimeBundle as MimeBundle
@@ -52,12 +52,12 @@ def _html_pieces(parts: Iterable[Part]) -> Iterator[str]:
         match part:
             case Answer():
                 yield from (f"<p>{text(line)}</p>" for line in (part.title, *part.lines) if line)
-                for claim in part.claims:
-                    yield f"<p><strong>{text(claim.badge)}</strong>: {text(claim.text)}</p>"
-                    for note in (claim.cause_sentence, *claim.remarks):
+                for statement in part.statements:
+                    yield f"<p><strong>{text(statement.badge)}</strong>: {text(statement.text)}</p>"
+                    for note in (statement.cause_sentence, *statement.remarks):
                         if note:
                             yield f"<p>{text(note)}</p>"
-                notes = list(filter(None, map(claim_note, part.claims)))
+                notes = list(filter(None, map(statement_note, part.statements)))
                 if notes:
                     yield html.folded("How sure, and of what", html.bullets(notes))
             case Section():

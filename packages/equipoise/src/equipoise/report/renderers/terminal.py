@@ -18,7 +18,6 @@ from equipoise.report.document import (
     Answer,
     Bullets,
     Cell,
-    Claim,
     Column,
     Command,
     Document,
@@ -29,6 +28,7 @@ from equipoise.report.document import (
     Paragraph,
     Part,
     Section,
+    Statement,
     Table,
     Warnings,
     parts_in,
@@ -38,7 +38,7 @@ from equipoise.shared.numbers import unbroken
 from equipoise.shared.safe_text import visible
 from equipoise.shared.spelling import option
 
-STYLES = {
+RICH_STYLES = {
     "strong": "bold",
     "dim": "dim",
     "caution": "yellow",
@@ -55,9 +55,9 @@ STYLES = {
     "weakens": "yellow",
     "lacks": "dim",
 }
-"""Styles of rich, by style of a text, verdict, status, or severity of a warning."""
+"""Styles of rich, by the style of a text, a verdict, a status, or the badge of warnings."""
 BARS = " ▁▂▃▄▅▆▇█"
-"""Characters for the bars of a histogram, from the lowest to the highest."""
+"""Characters for the bars of a histogram, from the lowest to the highest bar."""
 _ADJACENT_PARTS = ((Paragraph, Bullets, Facts), (Warnings,))
 """Groups of types of parts; no empty line separates two parts of one group."""
 _UNLIMITED_WIDTH = 10_000
@@ -65,27 +65,25 @@ _UNLIMITED_WIDTH = 10_000
 _INDENT = 2
 """Number of spaces before a line that belongs to the line above."""
 _NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
-_PLACEHOLDER = "\ue000"
-"""Letter that replaces a no-break space while rich breaks lines, because rich breaks there."""
+_SPACE_STAND_IN = "\ue000"
+"""Character that replaces a no-break space while rich breaks lines: rich would break there."""
 _INTERVAL_PATTERN = re.compile(r"\d.* to .*\d")
 """Text with two ends, such as ``1.2 ms to 1.4 ms``."""
 
 
 class _Layout(Struct, frozen=True):
-    """Widths of names and histograms in a table."""
-
     name_width: int
     bin_count: int
     """Number of bars of a histogram."""
-    has_ends: bool
-    """Whether a histogram has the smallest and the largest value at its ends."""
+    has_end_labels: bool
+    """Whether the smallest and the largest value are shown at the ends of a histogram."""
 
 
 _LAYOUTS = (
-    _Layout(40, 20, has_ends=True),
-    _Layout(24, 20, has_ends=True),
-    _Layout(24, 16, has_ends=False),
-    _Layout(14, 8, has_ends=False),
+    _Layout(40, 20, has_end_labels=True),
+    _Layout(24, 20, has_end_labels=True),
+    _Layout(24, 16, has_end_labels=False),
+    _Layout(14, 8, has_end_labels=False),
 )
 """Layouts of a table with histograms, the widest first."""
 _MIN_NAME_WIDTH = 8
@@ -93,20 +91,20 @@ _MIN_NAME_WIDTH = 8
 
 
 class _FittedTable(Struct, frozen=True):
-    """Table with fewer columns, and a layout, for a narrow terminal."""
+    """Version of a table for a narrow terminal: with fewer columns, and a layout."""
 
     columns: Sequence[Column]
     rows: Sequence[Sequence[Cell]]
     layout: _Layout
 
 
-def print_document(document: Document, *, color: bool, form: Form = "screen") -> None:
-    """Print a document to stdout; ``form`` is ``verbose`` with ``--verbose``, else ``screen``."""
+def print_document(document: Document, *, color: bool, form: Form = "brief") -> None:
+    """Print a document to stdout; ``form`` is ``brief`` or ``verbose``."""
     print_to(console_for(color), parts_in(document.parts, form))
 
 
 def print_parts(
-    parts: Iterable[Part], *, color: bool, stderr: bool = False, form: Form = "screen"
+    parts: Iterable[Part], *, color: bool, stderr: bool = False, form: Form = "brief"
 ) -> None:
     """Print parts of a document to stdout or stderr, as `print_document` does."""
     print_to(console_for(color, stderr=stderr), parts_in(parts, form))
@@ -126,7 +124,7 @@ def print_to(console: Console, parts: Iterable[Part]) -> None:
 
 
 def console_for(color: bool, *, stderr: bool = False) -> Console:
-    """Return a console that prints plain text to stdout or stderr."""
+    """Return a console that prints text unchanged to stdout or stderr."""
     plain_settings: dict[str, Any] = {"highlight": False, "markup": False, "emoji": False}
     console = Console(no_color=not color, stderr=stderr, **plain_settings)
     # With FORCE_COLOR, rich assumes that a pipe has 80 columns.
@@ -167,11 +165,11 @@ def _print_part(console: Console, part: Part) -> None:
         case Paragraph():
             # Print each line alone, because `visible` escapes line ends.
             for line in part.text.split("\n"):
-                _print_prose(console, Text(visible(line), STYLES.get(part.style, "")))
+                _print_prose(console, Text(visible(line), RICH_STYLES.get(part.style, "")))
         case Bullets():
             shown_count = part.max_items or len(part.items)
             for item in part.items[:shown_count]:
-                _print_prose(console, Text(visible(item), STYLES.get(part.style, "")))
+                _print_prose(console, Text(visible(item), RICH_STYLES.get(part.style, "")))
             _print_hidden_count(console, len(part.items) - shown_count)
         case Facts():
             for name, value in part.texts("; "):
@@ -193,28 +191,28 @@ def _print_answer(console: Console, answer: Answer) -> None:
         _print_prose(console, Text(visible(answer.title), style="bold"))
     for line in answer.lines:
         _print_prose(console, Text(visible(line)))
-    for index, claim in enumerate(answer.claims):
+    for index, statement in enumerate(answer.statements):
         if index or answer.title:
             console.print()
-        _print_claim(console, claim)
+        _print_statement(console, statement)
 
 
-def _print_claim(console: Console, claim: Claim) -> None:
-    badge = (f"{claim.badge}: ", STYLES.get(claim.color_verdict, "bold"))
-    _print_prose(console, Text.assemble(badge, visible(claim.text)))
-    lines = [*claim.certainty, *claim.remarks]
-    if claim.estimate and claim.interval:
-        subject = f"{claim.subject}: " if claim.subject else ""
-        lines.insert(0, f"{subject}{claim.estimate}, {claim.interval}")
+def _print_statement(console: Console, statement: Statement) -> None:
+    badge = (f"{statement.badge}: ", RICH_STYLES.get(statement.color_verdict, "bold"))
+    _print_prose(console, Text.assemble(badge, visible(statement.text)))
+    lines = [*statement.certainty_lines, *statement.remarks]
+    if statement.estimate and statement.interval:
+        subject = f"{statement.subject}: " if statement.subject else ""
+        lines.insert(0, f"{subject}{statement.estimate}, {statement.interval}")
     for line in lines:
         _print_prose(console, Text(visible(line)), _INDENT)
 
 
 def _print_prose(console: Console, text: Text, indent: int = 0) -> None:
     """Print text in lines that fit the console; a number and its unit stay together."""
-    text.plain = unbroken(text.plain).replace(_NO_BREAK_SPACE, _PLACEHOLDER)
+    text.plain = unbroken(text.plain).replace(_NO_BREAK_SPACE, _SPACE_STAND_IN)
     for line in text.wrap(console, max(console.width - indent, 1)):
-        line.plain = line.plain.replace(_PLACEHOLDER, " ")
+        line.plain = line.plain.replace(_SPACE_STAND_IN, " ")
         console.print(Text.assemble(" " * indent, line), soft_wrap=True)
 
 
@@ -230,7 +228,7 @@ def _print_command(console: Console, part: Command) -> None:
 
 def _print_warnings(console: Console, part: Warnings) -> None:
     for warning in part.shown_warnings:
-        badge = (f"{part.badge}: ", STYLES[part.badge])
+        badge = (f"{part.badge}: ", RICH_STYLES[part.badge])
         _print_prose(console, Text.assemble(badge, visible(warning.summary)))
         if warning.hint:
             # Do not break the line, because a reader may copy a command in the hint.
@@ -270,7 +268,7 @@ def _print_table(console: Console, table: Table) -> None:
 def _fitted_tables(
     columns: Sequence[Column], rows: Sequence[Sequence[Cell]]
 ) -> Iterator[_FittedTable]:
-    """Yield versions of a table, the widest first; columns with intervals are dropped last."""
+    """Yield versions of a table, the widest first; the narrowest versions lack intervals."""
     has_histogram = any(isinstance(cell, Histogram) for row in rows for cell in row)
     layouts = _LAYOUTS if has_histogram else _LAYOUTS[:1]
     for layout in layouts:
@@ -289,7 +287,7 @@ def _fitted_tables(
             yield _with_columns(columns, rows, kept_indexes, layouts[-1])
     narrow_layout = replace(layouts[-1], name_width=_MIN_NAME_WIDTH)
     yield _with_columns(columns, rows, kept_indexes, narrow_layout)
-    # If necessary, drop intervals, but not the names of the rows.
+    # If necessary, leave out intervals, but not the names of the rows.
     for last_index in reversed(interval_indexes[:-1]):
         left_indexes = [index for index in kept_indexes if index <= last_index]
         yield _with_columns(columns, rows, left_indexes, narrow_layout)
@@ -306,7 +304,6 @@ def _with_columns(
 
 
 def _has_interval(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], index: int) -> bool:
-    """Return whether a cell of the column at ``index`` has an interval."""
     if columns[index].kind in ("name", "text"):
         return False
     cells = [row[index] for row in rows if index < len(row)]
@@ -337,7 +334,8 @@ def _rich_table(fitted: _FittedTable) -> RichTable:
 
 def _cell_text(cell: Cell, layout: _Layout) -> Text:
     if isinstance(cell, Histogram):
-        drawing = text_histogram(cell.values, cell.low, cell.high, layout.bin_count)
-        return Text(f"{cell.ends[0]} {drawing} {cell.ends[1]}" if layout.has_ends else drawing)
-    style = STYLES.get(cell.style, "") if hasattr(cell, "style") else ""
+        drawing = text_histogram(cell.values, cell.minimum, cell.maximum, layout.bin_count)
+        low_label, high_label = cell.end_labels
+        return Text(f"{low_label} {drawing} {high_label}" if layout.has_end_labels else drawing)
+    style = RICH_STYLES.get(cell.style, "") if hasattr(cell, "style") else ""
     return Text(visible(text_of(cell)), style=style)

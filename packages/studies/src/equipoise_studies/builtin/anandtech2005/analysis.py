@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from equipoise.figures.values import LATENCY
+from equipoise.figures.values import LATENCY_METRIC
 from equipoise.model.quantities import joined
 from equipoise.model.result import Findings, FindingTable
 from equipoise_studies.study_data import UNKNOWN, StudyData, findings_of, number_text
@@ -107,7 +107,9 @@ def findings(data: StudyData) -> Findings:
 
 def microseconds_here(data: StudyData, column: Column, placement: str) -> float | None:
     """Return the microseconds of a column on this host; ``None`` if a row has no number."""
-    medians = [data.median(LATENCY, row=row.format(placement=placement)) for row in column.rows]
+    medians = [
+        data.median(LATENCY_METRIC, row=row.format(placement=placement)) for row in column.rows
+    ]
     known = [median for median in medians if median is not None]
     return 1e6 * statistics.fmean(known) if len(known) == len(medians) else None
 
@@ -165,7 +167,7 @@ def _reasons(data: StudyData, table: Table) -> Iterator[str]:
     row_names = (row.format(placement=placement) for row in rows for placement in PLACEMENTS)
     for name in dict.fromkeys(row_names):
         condition = data.condition(row=name)
-        reason = "not run" if condition is None else condition.unknown.get(LATENCY)
+        reason = "not run" if condition is None else condition.unknown.get(LATENCY_METRIC)
         if reason is not None:
             by_reason.setdefault(reason, []).append(name)
     for reason, names in by_reason.items():
@@ -173,7 +175,7 @@ def _reasons(data: StudyData, table: Table) -> Iterator[str]:
 
 
 def _thread_table(data: StudyData) -> FindingTable:
-    medians = data.medians(LATENCY, "row")
+    medians = data.medians(LATENCY_METRIC, "row")
     return FindingTable(
         "Threads, which readers of the article missed, µs",
         ("", THIS_HOST),
@@ -242,7 +244,7 @@ def _placement_sentence(data: StudyData) -> str:
         across, same = (
             column.rows[0].format(placement=placement) for placement in ("across_cpus", "same_cpu")
         )
-        ratio = data.ratio(LATENCY, "row", across, same)
+        ratio = data.ratio(LATENCY_METRIC, "row", across, same)
         if ratio is not None:
             machine_ratio = number_text(max(column.microseconds) / min(column.microseconds))
             ratios.append(f"{column.heading} {ratio.text()} (machines: ×{machine_ratio})")
@@ -255,7 +257,7 @@ def _placement_sentence(data: StudyData) -> str:
 
 
 def _thread_sentence(data: StudyData) -> str:
-    ratio = data.ratio(LATENCY, "row", "fork", "thread")
+    ratio = data.ratio(LATENCY_METRIC, "row", "fork", "thread")
     if ratio is None:
         return ""
     if ratio.is_certainly_above:

@@ -6,7 +6,14 @@ from collections.abc import Iterator, Sequence
 
 import altair as alt
 
-from equipoise.figures.building import bars, condition_color, interval_ends, lines, log_x, log_y
+from equipoise.figures.building import (
+    condition_color,
+    interval_bars,
+    lines_and_points,
+    log_x_axis,
+    log_y_axis,
+    positive_ends,
+)
 from equipoise.figures.gallery import Figure
 from equipoise.figures.quantity import metric_name, unit_of
 from equipoise.shared.chart_parts import Rows, chart_of, frame
@@ -59,17 +66,19 @@ def curve_chart(title: str, metric: str, curves: Sequence[Curve]) -> alt.LayerCh
     settings = [curve.levels["setting"] for curve in curves]
     color = condition_color(settings)
     clients = sorted({int(row["clients"]) for row in rows})
-    x = log_x("clients:Q", "clients (logarithmic scale)", padding=20, values=clients, format="d")
+    x = log_x_axis(
+        "clients:Q", "clients (logarithmic scale)", padding=20, values=clients, format="d"
+    )
     name, is_throughput = metric_name(metric), metric == THROUGHPUT
     if is_throughput:
         scale, axis = alt.Scale(zero=True), alt.Axis(format="~s")
         y = alt.Y("value:Q", title=f"{name}, {unit}", scale=scale, axis=axis)
     else:
-        ends = interval_ends(rows)
-        y = log_y(f"{name}, in {unit}", min(ends) / 2, 2 * max(ends))
+        ends = positive_ends(rows)
+        y = log_y_axis(f"{name}, in {unit}", min(ends) / 2, 2 * max(ends))
     tooltip = ["condition:N", "clients:Q", alt.Tooltip("value:Q", format=".5~r")]
-    line, points = lines(rows, x, y, settings, tooltip=tooltip, width=2, point_size=60)
-    layers = [line, bars(rows, x, y, settings), points]
+    line, points = lines_and_points(rows, x, y, settings, tooltip=tooltip, width=2, point_size=60)
+    layers = [line, interval_bars(rows, x, y, settings), points]
     knees = [
         {"clients": curve.knee.clients, "condition": curve.levels["setting"]}
         for curve in curves

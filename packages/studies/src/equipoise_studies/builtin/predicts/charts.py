@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import altair as alt
 
-from equipoise.figures.building import log_x, point_labels
+from equipoise.figures.building import log_x_axis, point_labels
 from equipoise.figures.gallery import Figure
 from equipoise.figures.quantity import unit_of
 from equipoise.shared.chart_parts import frame, layer, point
@@ -42,7 +42,7 @@ def throughput_chart(primitive: Primitive) -> alt.LayerChart:
         for point in primitive.points
     ]
     x_title = f"{primitive.name}, in {unit} (logarithmic scale)"
-    x = log_x("cost:Q", x_title, padding=30, format="~r", tickCount=6)
+    x = log_x_axis("cost:Q", x_title, padding=30, format="~r", tickCount=6)
     y = alt.Y("throughput:Q", title="throughput, per s", axis=alt.Axis(format="~s"))
     tooltip = ["condition:N", "cost:Q", alt.Tooltip("throughput:Q", format=",.0f")]
     title = f"The server's throughput against {primitive.name}"

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 
 import altair as alt
 
-from equipoise.figures.building import condition_color, lines
+from equipoise.figures.building import condition_color, lines_and_points
 from equipoise.figures.gallery import Figure
 from equipoise.figures.quantity import unit_of
 from equipoise.shared.chart_parts import Rows, chart_of, frame
@@ -72,7 +72,7 @@ def block_chart(cost: Cost, rows: Rows, kernel_sizes: Mapping[str, float | None]
     return frame(
         [
             dashes.encode(x=x, color=condition_color(allocators)),
-            *lines(scaled, x, y, allocators, tooltip=tooltip),
+            *lines_and_points(scaled, x, y, allocators, tooltip=tooltip),
         ],
         title=f"{cost.name.capitalize()} by block size",
         description=f"Median {cost.name} of a malloc and free by the size of the block.",

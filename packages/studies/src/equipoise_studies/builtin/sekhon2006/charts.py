@@ -7,7 +7,13 @@ from collections.abc import Iterator
 
 import altair as alt
 
-from equipoise.figures.building import bars, condition_color, lines, log_x, log_y
+from equipoise.figures.building import (
+    condition_color,
+    interval_bars,
+    lines_and_points,
+    log_x_axis,
+    log_y_axis,
+)
 from equipoise.figures.gallery import Figure
 from equipoise.shared.chart_parts import Rows, chart_of, frame
 from equipoise_studies.builtin.sekhon2006.analysis import (
@@ -46,7 +52,7 @@ def seconds_chart(rows: Rows) -> alt.LayerChart:
     values = [row["value"] for row in rows]
     title = "ns / (N² log N), best search"
     return frame(
-        [*_layers(rows, log_y(title, min(values) / 2, 2 * max(values)))],
+        [*_layers(rows, log_y_axis(title, min(values) / 2, 2 * max(values)))],
         title="Figure 1: seconds over N² log N",
         notes=[_NOTE],
         description="Time of the best search over N squared log N, by rows, both logarithmic.",
@@ -57,12 +63,12 @@ def seconds_chart(rows: Rows) -> alt.LayerChart:
 def ratios_chart(rows: Rows) -> alt.LayerChart:
     """Draw the ratio to the default by rows, with intervals."""
     ends = [1.0, *(row[end] for row in rows for end in ("low", "high"))]
-    y = log_y("times the default allocator", min(ends) / 2, 2 * max(ends))
+    y = log_y_axis("times the default allocator", min(ends) / 2, 2 * max(ends))
     ours = [row for row in rows if row["source"] == MEASURED]
     return frame(
         [
             chart_of([{"value": 1.0}]).mark_rule(style="reference").encode(y=y),
-            bars(ours, _x(rows), y, _names(rows), width=1.5),
+            interval_bars(ours, _x(rows), y, _names(rows), width=1.5),
             *_layers(rows, y),
         ],
         title="Over the default allocator",
@@ -83,7 +89,7 @@ def _layers(rows: Rows, y: alt.Y) -> Iterator[alt.Chart]:
     )
     tooltip = ["source:N", "algorithm:N", "condition:N", "rows:Q", alt.Tooltip("value:Q")]
     ours = [row for row in rows if row["source"] == MEASURED]
-    line, points = lines(ours, x, y, names, tooltip=tooltip)
+    line, points = lines_and_points(ours, x, y, names, tooltip=tooltip)
     yield line.encode(strokeDash=dash)
     yield points
     published = chart_of([row for row in rows if row["source"] == PUBLISHED])
@@ -93,7 +99,7 @@ def _layers(rows: Rows, y: alt.Y) -> Iterator[alt.Chart]:
 
 def _x(rows: Rows) -> alt.X:
     sizes = sorted({row["rows"] for row in rows})
-    return log_x("rows:Q", "rows N (logarithmic scale)", padding=20, values=sizes, format=",")
+    return log_x_axis("rows:Q", "rows N (logarithmic scale)", padding=20, values=sizes, format=",")
 
 
 def _names(rows: Rows) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import altair as alt
 
-from equipoise.figures.building import log_x, point_labels
+from equipoise.figures.building import log_x_axis, point_labels
 from equipoise.figures.gallery import Figure
 from equipoise.figures.quantity import unit_of
 from equipoise.shared.chart_parts import frame, layer, point
@@ -43,7 +43,7 @@ def front_chart(work: str, points: Sequence[Point]) -> alt.LayerChart:
         for medians in points
     ]
     x_title = f"peak memory, in {peak_unit} (logarithmic scale)"
-    x = log_x("peak:Q", x_title, padding=30, format="~r", tickCount=6)
+    x = log_x_axis("peak:Q", x_title, padding=30, format="~r", tickCount=6)
     y = alt.Y(
         "time:Q",
         title=f"time, in {time_unit} (logarithmic scale)",

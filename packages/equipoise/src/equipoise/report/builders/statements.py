@@ -1,6 +1,8 @@
-"""The answer of a campaign: one sentence, a claim for each comparison, and the ranking.
+"""The answer of a campaign: a title, a statement for each comparison, and the ranking.
 
-If a campaign has only one condition, the answer describes the distribution of its values.
+Titles count the verdicts of many comparisons. For a campaign with only one condition, the answer
+describes the distribution of its values. A sample comparison is about trials without a random order
+(imported trials), so it has no verdict.
 """
 
 from __future__ import annotations
@@ -32,25 +34,25 @@ from equipoise.report.builders.reference import largest_changes, reference_answe
 from equipoise.report.builders.shape import level_facts, modes_sentence
 from equipoise.report.builders.why import cause_sentence
 from equipoise.report.document import (
-    MAX_ALIKE,
-    MAX_CLAIMS,
-    SCREEN,
+    MAX_SIMILAR_LINES,
+    MAX_STATEMENTS,
+    NOT_TERMINAL,
+    TERMINAL,
     UNKNOWN,
-    WRITTEN,
     Answer,
     Bullets,
     Cell,
-    Claim,
     Command,
     Paragraph,
     Part,
     Section,
+    Statement,
     Strip,
-    Styled,
+    StyledText,
     Table,
     columns_and_rows,
 )
-from equipoise.report.kind import report_kind
+from equipoise.report.kind import kind_report
 from equipoise.report.units import (
     byte_count,
     capitalized,
@@ -66,7 +68,7 @@ from equipoise.report.units import (
     with_coverage,
 )
 
-OUTCOMES = ("faster", "slower", "less", "more", "equivalent", "mixed", "undecided")
+VERDICT_WORDS = ("faster", "slower", "less", "more", "equivalent", "mixed", "undecided")
 """All words for a verdict, in the order in which the title counts them."""
 OTHER_COMMAND = "OTHER COMMAND"
 """Placeholder for the second command in a suggested command line."""
@@ -75,45 +77,42 @@ _TIME_PREFIX = "time"
 _MAX_LISTED_NAMES = 4
 """Maximum number of conditions that a cell of the ranking names."""
 _PADDING_FRACTION = 0.12
-"""Empty space at each end of a strip (the drawing of an interval), as a fraction of its range."""
+"""Empty space at each end of a strip (the drawing of an interval), as a fraction of the range."""
 _MIN_HALF_RANGE = 0.002
 """Minimum distance from the ratio 1 to an end of a strip, as a log ratio."""
 _MIN_WORD_SPACE = 35.0
 """Minimum space for a word at an end of a strip, in percent of the strip's width."""
 
 
-def claims_of(document: ResultDocument) -> tuple[Claim, ...]:
-    """Return a claim for each comparison on the primary metric, or for each sample comparison.
-
-    A sample comparison is about trials without a random order, such as imported trials.
-    """
-    if not document.samples:
-        return tuple(_claim(comparison, document) for comparison in document.primary_comparisons)
-    return tuple(_sample_claim(sample, document) for sample in document.samples)
+def statements_of(result: ResultDocument) -> tuple[Statement, ...]:
+    """Return a statement for each comparison on the primary metric, or each sample comparison."""
+    if not result.samples:
+        return tuple(_statement(comparison, result) for comparison in result.primary_comparisons)
+    return tuple(_sample_statement(sample, result) for sample in result.samples)
 
 
-def campaign_answer(document: ResultDocument) -> Answer:
-    """Build the answer: title, claims and tiles."""
-    claims = claims_of(document)
+def campaign_answer(result: ResultDocument) -> Answer:
+    """Build the answer: title, statements and tiles."""
+    statements = statements_of(result)
     # If the campaign failed, `with_failures` sets the title.
-    title, lines = ("", ()) if failures_of(document) else _title(document, claims)
-    shows_claims = len(claims) <= MAX_CLAIMS and not no_difference_sentence(document)
+    title, lines = ("", ()) if failures_of(result) else _title(result, statements)
+    has_statements = len(statements) <= MAX_STATEMENTS and not no_difference_sentence(result)
     answer = Answer(
         title=title,
         lines=lines,
-        claims=claims if shows_claims else (),
-        tiles=tuple(report_kind(document).tiles(document)),
+        statements=statements if has_statements else (),
+        tiles=tuple(kind_report(result).tiles(result)),
     )
-    return with_failures(document, answer, "The campaign")
+    return with_failures(result, answer, "The campaign")
 
 
-def with_failures(document: ResultDocument, answer: Answer, subject: str) -> Answer:
-    """Add the number of warnings to an answer. If the campaign failed, change the title.
+def with_failures(result: ResultDocument, answer: Answer, subject: str) -> Answer:
+    """Add the number of warnings to an answer; if the campaign failed, the title gives the reason.
 
-    The new title has the reason and begins with ``subject``, such as ``The campaign``.
+    ``subject`` begins the title of a failed campaign, such as ``The campaign``.
     """
-    failures = failures_of(document)
-    answer = replace(answer, warning_count=len(document.warnings) - len(failures))
+    failures = failures_of(result)
+    answer = replace(answer, warning_count=len(result.warnings) - len(failures))
     if not failures:
         return answer
     hints = (f"hint: {failure.hint}" for failure in failures if failure.hint)
@@ -121,16 +120,14 @@ def with_failures(document: ResultDocument, answer: Answer, subject: str) -> Ans
     return replace(answer, title=f"{subject} ended early: {failures[-1].summary}", lines=lines)
 
 
-def no_difference_sentence(document: ResultDocument) -> str:
+def no_difference_sentence(result: ResultDocument) -> str:
     """Return the sentence that none of several comparisons found a difference.
 
     The sentence is empty if there is only one comparison, if an interval excludes the ratio 1, or
     if a condition is certainly not the fastest.
     """
-    comparisons = document.primary_comparisons
-    has_loser = any(
-        len(ranking.contenders) < len(ranking.conditions) for ranking in document.ranking
-    )
+    comparisons = result.primary_comparisons
+    has_loser = any(len(ranking.contenders) < len(ranking.conditions) for ranking in result.ranking)
     if len(comparisons) < 2 or has_loser or not all(map(_is_without_difference, comparisons)):
         return ""
     if all(comparison.verdict == "equivalent" for comparison in comparisons):
@@ -161,21 +158,21 @@ def _rounded_up(bound: float) -> str:
     if bound <= 0.0:
         return "0"
     step = 10.0 ** (math.floor(math.log10(bound)) - 1)
-    # Without the subtraction, a rounding error could turn 4.7 into 4.8.
+    # The subtraction prevents that a rounding error turns 4.7 into 4.8.
     return f"{math.ceil(bound / step - 1e-9) * step:.15g}"
 
 
-def failures_of(document: ResultDocument) -> list[CampaignWarning]:
+def failures_of(result: ResultDocument) -> list[CampaignWarning]:
     """Return the warnings that say why the campaign failed, if it failed."""
-    return [warning for warning in document.warnings if warning.code == FAILURE_WARNING]
+    return [warning for warning in result.warnings if warning.code == FAILURE_WARNING]
 
 
-def verdict_counts(document: ResultDocument) -> str:
+def verdict_counts(result: ResultDocument) -> str:
     """Return a sentence with the number of comparisons for each verdict."""
-    comparisons = document.primary_comparisons
-    counts = Counter(shown_verdict(document, comparison) for comparison in comparisons)
-    outcomes = ", ".join(f"{counts[name]} {name}" for name in OUTCOMES if counts[name])
-    sentence = f"{len(comparisons)} comparisons: {outcomes}"
+    comparisons = result.primary_comparisons
+    counts = Counter(shown_verdict(result, comparison) for comparison in comparisons)
+    count_texts = (f"{counts[word]} {word}" for word in VERDICT_WORDS if counts[word])
+    sentence = f"{len(comparisons)} comparisons: {', '.join(count_texts)}"
     forecasts = [
         comparison.blocks_to_go for comparison in comparisons if comparison.blocks_to_go is not None
     ]
@@ -225,31 +222,31 @@ def strip_of(
     )
 
 
-def _title(document: ResultDocument, claims: Sequence[Claim]) -> tuple[str, tuple[str, ...]]:
-    """Return the title above the claims and more lines; no title if the claim is the answer."""
-    has_many_claims, comparisons = len(claims) > MAX_CLAIMS, document.primary_comparisons
-    counts = verdict_counts(document)
-    if (kind_title := report_kind(document).title(document, claims)) is not None:
+def _title(result: ResultDocument, statements: Sequence[Statement]) -> tuple[str, tuple[str, ...]]:
+    """Return the title and more lines; the title is empty if the only statement is the answer."""
+    has_many, comparisons = len(statements) > MAX_STATEMENTS, result.primary_comparisons
+    counts = verdict_counts(result)
+    if (kind_title := kind_report(result).title(result, statements)) is not None:
         return kind_title
-    if document.findings is not None and document.findings.answer:
-        return document.findings.answer, (f"{counts}.",) if has_many_claims else ()
-    if sentence := no_difference_sentence(document):
+    if result.findings is not None and result.findings.answer:
+        return result.findings.answer, (f"{counts}.",) if has_many else ()
+    if sentence := no_difference_sentence(result):
         return sentence, (f"{counts}.",)
-    ranking = ranking_of_all(document)
+    ranking = ranking_of_all(result)
     if ranking is not None:
-        return ranking.summary, (f"{counts}.",) if has_many_claims else ()
-    if not comparisons and document.against is not None:
-        lines = (*largest_changes(document.against), f"{reference_title(document.against)}.")
-        return reference_answer(document.against), lines
-    if comparisons and (has_many_claims or any(comparison.stratum for comparison in comparisons)):
+        return ranking.summary, (f"{counts}.",) if has_many else ()
+    if not comparisons and result.against is not None:
+        lines = (*largest_changes(result.against), f"{reference_title(result.against)}.")
+        return reference_answer(result.against), lines
+    if comparisons and (has_many or any(comparison.stratum for comparison in comparisons)):
         return counts, tuple(_largest_difference(comparisons))
-    if claims:
+    if statements:
         return "", ()
-    if document.typical is not None:
-        return document.typical.summary, tuple(
-            f"{capitalized(line)}." for line in typical_lines(document)
+    if result.typical is not None:
+        return result.typical.summary, tuple(
+            f"{capitalized(line)}." for line in typical_lines(result)
         )
-    names = " and ".join(condition.name for condition in document.conditions)
+    names = " and ".join(condition.name for condition in result.conditions)
     return f"{names}: nothing was compared", ()
 
 
@@ -264,28 +261,29 @@ def _largest_difference(comparisons: Sequence[Comparison]) -> Iterator[str]:
         yield f"The largest difference: {comparisons[index].summary}"
 
 
-def _claim(comparison: Comparison, document: ResultDocument) -> Claim:
-    shown = shown_comparison(document, comparison)
+def _statement(comparison: Comparison, result: ResultDocument) -> Statement:
+    # Ratios of values, not of costs.
+    shown = shown_comparison(result, comparison)
     quantity, ratio, ratio_ci = _time_or_speed(shown)
     estimate, interval = estimate_and_interval(ratio, ratio_ci)
-    return Claim(
-        badge=shown_verdict(document, comparison),
+    return Statement(
+        badge=shown_verdict(result, comparison),
         color_verdict=comparison.verdict,
         text=comparison.summary,
         subject=f"{quantity} of {comparison.candidate} against {comparison.baseline}",
         estimate=estimate,
         interval=with_coverage(interval, comparison.significance_level, comparison.alpha),
         strip=strip_of(shown.ratio, shown.ratio_ci, shown.metric, shown.min_effect),
-        cause_sentence=cause_sentence(document, comparison),
-        certainty=tuple(_terminal_certainty(shown, document)),
-        facts=tuple(_page_certainty(shown, document)),
+        cause_sentence=cause_sentence(result, comparison),
+        certainty_lines=tuple(_terminal_certainty(shown, result)),
+        certainty_facts=tuple(_page_certainty(shown, result)),
     )
 
 
 def _time_or_speed(comparison: Comparison) -> tuple[str, float | None, Interval]:
-    """Return the quantity of a claim, the ratio and the interval of the ratio.
+    """Return the quantity of a statement, its ratio and the interval of this ratio.
 
-    If the summary says "3 times as fast", the quantity is a speed; else it is a time.
+    If the summary says "3 times as fast", the quantity is a speed, which inverts the ratio.
     """
     quantity = metric_name(comparison.metric)
     ratio, ratio_ci = comparison.ratio, comparison.ratio_ci
@@ -295,8 +293,7 @@ def _time_or_speed(comparison: Comparison) -> tuple[str, float | None, Interval]
     return quantity.replace(_TIME_PREFIX, "speed", 1), 1.0 / ratio, inverse_interval(ratio_ci)
 
 
-def _terminal_certainty(comparison: Comparison, document: ResultDocument) -> Iterator[str]:
-    """Yield lines for a terminal that say how certain a claim is."""
+def _terminal_certainty(comparison: Comparison, result: ResultDocument) -> Iterator[str]:
     in_layouts = comparison.in_drawn_layouts
     if in_layouts is not None:
         estimate, bounds = estimate_and_interval(in_layouts.ratio, in_layouts.ratio_ci)
@@ -308,7 +305,7 @@ def _terminal_certainty(comparison: Comparison, document: ResultDocument) -> Ite
     note = _e_value_note(comparison)
     parts = [f"{_e_value(comparison)} against no difference{scope}{note}"]
     if comparison.probability_slower is not None:
-        phrase = _costs_more_phrase(comparison, document)
+        phrase = _costs_more_phrase(comparison, result)
         parts.append(f"{phrase} in {100 * comparison.probability_slower:.0f} % of blocks")
     if comparison.mean_ratio is not None:
         parts.append(f"ratio of means {percent_change(comparison.mean_ratio)}")
@@ -324,15 +321,15 @@ def _terminal_certainty(comparison: Comparison, document: ResultDocument) -> Ite
         yield f"statistics disagree: {comparison.disagreement}"
 
 
-def _costs_more_phrase(comparison: Comparison, document: ResultDocument) -> str:
+def _costs_more_phrase(comparison: Comparison, result: ResultDocument) -> str:
     """Return the phrase for a candidate with the higher cost: ``slower``, ``has more``."""
-    more_is_better = comparison.metric in document.more_is_better
+    more_is_better = comparison.metric in result.more_is_better
     word = verdict_word("slower", comparison.metric, more_is_better=more_is_better)
     return word if word == "slower" else f"has {word}"
 
 
 def _three_ratios(comparison: Comparison) -> str:
-    """Return a text on the typical ratio and the ratios of medians and means, if they differ."""
+    """Return a sentence on three ratios, typical, of medians and of means, if they differ."""
     medians = [answer.ratio for answer in comparison.answers if answer.statistic == "p50"]
     ratios = (comparison.ratio, *medians, comparison.mean_ratio)
     known_ratios = [ratio for ratio in ratios if ratio is not None and ratio > 0]
@@ -354,8 +351,8 @@ def _e_value(comparison: Comparison) -> str:
 def _e_value_note(comparison: Comparison) -> str:
     """Return a note on an e-value that seems too small for the interval; empty if both agree.
 
-    When the e-value reaches 1/level, the interval excludes the ratio 1 permanently. The e-value may
-    fall later.
+    The interval excludes the ratio 1 for good once the e-value reaches 1/level. Later, the e-value
+    may fall.
     """
     if (
         not excludes_one(comparison.ratio_ci)
@@ -366,7 +363,7 @@ def _e_value_note(comparison: Comparison) -> str:
 
 
 def _fast_and_slow_runs(comparison: Comparison) -> str:
-    """Return the ratios of fast, middle and slow runs; empty if one ratio describes all runs."""
+    """Return a sentence with the ratios of fast, middle and slow runs, if they differ."""
     if comparison.ratio_is_constant:
         return ""
     ratio_by_statistic = {answer.statistic: answer.ratio for answer in comparison.answers}
@@ -381,8 +378,7 @@ def _fast_and_slow_runs(comparison: Comparison) -> str:
     )
 
 
-def _page_certainty(comparison: Comparison, document: ResultDocument) -> Iterator[tuple[str, str]]:
-    """Yield names and values for a page that say how certain a claim is."""
+def _page_certainty(comparison: Comparison, result: ResultDocument) -> Iterator[tuple[str, str]]:
     if sentence := _fast_and_slow_runs(comparison):
         yield "Fast and slow runs", sentence
     if equivalence := equivalence_text(comparison):
@@ -399,7 +395,7 @@ def _page_certainty(comparison: Comparison, document: ResultDocument) -> Iterato
         low, high = comparison.probability_slower_ci
         bounds = "" if low is None or high is None else f" ({100 * low:.0f} to {100 * high:.0f} %)"
         share_text = f"{100 * comparison.probability_slower:.0f} % of blocks"
-        yield f"Candidate {_costs_more_phrase(comparison, document)} in", f"{share_text}{bounds}"
+        yield f"Candidate {_costs_more_phrase(comparison, result)} in", f"{share_text}{bounds}"
     if comparison.mean_ratio is not None:
         means, interval = estimate_and_interval(comparison.mean_ratio, comparison.mean_ratio_ci)
         yield "Total cost of many runs", f"{means} ({interval}; description)"
@@ -422,19 +418,19 @@ def _page_certainty(comparison: Comparison, document: ResultDocument) -> Iterato
     yield "Holds for", comparison.scope
 
 
-def _sample_claim(comparison: SampleComparison, document: ResultDocument) -> Claim:
+def _sample_statement(comparison: SampleComparison, result: ResultDocument) -> Statement:
     missing = f"{_ordinary_interval(comparison)} unknown"
     estimate, interval = sample_effect(comparison, "unknown", missing)
-    return Claim(
-        badge=document.kind.name,
+    return Statement(
+        badge=result.kind.name,
         color_verdict="",
         text=comparison.summary,
         subject=comparison.estimand,
         estimate=estimate,
         interval=interval,
-        certainty=(f"scope: {comparison.scope}",),
-        facts=(
-            ("What this is", document.samples_summary),
+        certainty_lines=(f"scope: {comparison.scope}",),
+        certainty_facts=(
+            ("What this is", result.samples_summary),
             ("Estimand", f"{comparison.estimand} ({comparison.method})"),
             ("Trials", f"{comparison.baseline_trials} against {comparison.candidate_trials}"),
             ("Holds for", comparison.scope),
@@ -443,9 +439,9 @@ def _sample_claim(comparison: SampleComparison, document: ResultDocument) -> Cla
 
 
 def sample_effect(comparison: SampleComparison, unknown: str, missing: str) -> tuple[str, str]:
-    """Return the text for the estimate of a sample comparison, and the text for its interval.
+    """Return the texts of the estimate of a sample comparison, and of its interval.
 
-    ``unknown`` replaces an unknown estimate, and ``missing`` an unknown interval.
+    ``unknown`` is the text of an unknown estimate, and ``missing`` of an unknown interval.
     """
     estimate, bounds = estimate_and_interval(
         comparison.ratio, comparison.ratio_ci, unknown=unknown, unlimited=""
@@ -459,24 +455,24 @@ def _ordinary_interval(comparison: SampleComparison) -> str:
     return f"ordinary {percentage(1.0 - comparison.significance_level)} interval"
 
 
-def ranking_of_all(document: ResultDocument) -> Ranking | None:
+def ranking_of_all(result: ResultDocument) -> Ranking | None:
     """Return the ranking if it is the answer and has all conditions; else ``None``."""
-    rankings, findings = document.ranking, document.findings
+    rankings, findings = result.ranking, result.findings
     if len(rankings) != 1 or (findings is not None and findings.answer):
         return None
-    has_all = len(rankings[0].conditions) == len(document.conditions)
+    has_all = len(rankings[0].conditions) == len(result.conditions)
     return rankings[0] if has_all else None
 
 
-def ranking_parts(document: ResultDocument) -> Iterator[Part]:
-    """Build a sentence for each ranking (if the answer lacks it), and one table of all rankings."""
-    rankings = document.ranking
+def ranking_parts(result: ResultDocument) -> Iterator[Part]:
+    """Build the table of all rankings, and a sentence for each, unless the answer has it."""
+    rankings = result.ranking
     if not rankings:
         return
     summaries: tuple[str, ...] = ()
-    if ranking_of_all(document) is None:
+    if ranking_of_all(result) is None:
         summaries = tuple(ranking.summary for ranking in rankings)
-        yield Bullets(summaries, max_items=MAX_ALIKE, forms=SCREEN)
+        yield Bullets(summaries, max_items=MAX_SIMILAR_LINES, forms=TERMINAL)
     alpha = f"{100 * rankings[0].alpha:g} %"
     note = (
         "Comparisons with the baseline are one family of claims, comparisons among candidates are "
@@ -485,16 +481,16 @@ def ranking_parts(document: ResultDocument) -> Iterator[Part]:
         f"ever loses place 1 is at most {alpha}; if several conditions are equally fast, this "
         "holds for each alone, not for all at once."
     )
-    sentences = map(Paragraph, summaries[:MAX_ALIKE])
-    table = Table(*columns_and_rows(_ranking_rows(document)), label="Ranking", notes=(note,))
-    yield Section("Ranking", (*sentences, table), forms=WRITTEN)
+    sentences = map(Paragraph, summaries[:MAX_SIMILAR_LINES])
+    table = Table(*columns_and_rows(_ranking_rows(result)), label="Ranking", notes=(note,))
+    yield Section("Ranking", (*sentences, table), forms=NOT_TERMINAL)
 
 
-def _ranking_rows(document: ResultDocument) -> Iterator[Mapping[str, Cell]]:
-    for ranking in document.ranking:
+def _ranking_rows(result: ResultDocument) -> Iterator[Mapping[str, Cell]]:
+    for ranking in result.ranking:
         if ranking.stratum:
             levels = (f"{factor} {level}" for factor, level in ranking.stratum.items())
-            yield {"": Styled(", ".join(levels), "strong")}
+            yield {"": StyledText(", ".join(levels), "strong")}
         for condition in ranking.conditions:
             is_baseline = condition.name == ranking.baseline
             yield {
@@ -502,16 +498,16 @@ def _ranking_rows(document: ResultDocument) -> Iterator[Mapping[str, Cell]]:
                 "Condition:name": condition.name,
                 "Against baseline:number": "baseline"
                 if is_baseline
-                else _change_from_baseline(document, condition),
+                else _change_from_baseline(result, condition),
                 "Slower than:text": _name_list(condition.slower_than),
                 "Tied with:text": _name_list(condition.tied_with),
                 "Order open to:text": _name_list(condition.undecided),
             }
 
 
-def _change_from_baseline(document: ResultDocument, condition: RankedCondition) -> str:
+def _change_from_baseline(result: ResultDocument, condition: RankedCondition) -> str:
     ratio = condition.ratio
-    if ratio and document.primary_metric in document.more_is_better:
+    if ratio and result.primary_metric in result.more_is_better:
         ratio = 1.0 / ratio
     return change_text(ratio, UNKNOWN)
 
@@ -528,9 +524,9 @@ def _name_list(names: Sequence[str]) -> str:
     return listed(names, _MAX_LISTED_NAMES) or UNKNOWN
 
 
-def typical_lines(document: ResultDocument) -> Iterator[str]:
+def typical_lines(result: ResultDocument) -> Iterator[str]:
     """Yield lines on the distribution of the only condition."""
-    typical, condition = document.typical, document.conditions[0]
+    typical, condition = result.typical, result.conditions[0]
     summary = None if typical is None else condition.metrics.get(typical.metric)
     if typical is None or summary is None:
         return
@@ -550,11 +546,11 @@ def typical_lines(document: ResultDocument) -> Iterator[str]:
         yield modes
 
 
-def how_to_compare(document: ResultDocument) -> Iterator[Part]:
+def how_to_compare(result: ResultDocument) -> Iterator[Part]:
     """Build the command line that compares the only condition with another command."""
-    if document.typical is None or document.run.study != COMPARE_STUDY:
+    if result.typical is None or result.run.study != COMPARE_STUDY:
         return
-    command = _typed_command(document.conditions[0])
+    command = _typed_command(result.conditions[0])
     arguments = ["equipoise", "compare", *arguments_after_options([command, OTHER_COMMAND])]
     purpose = "Nothing was compared. To compare it with another command:"
     yield Command(shell_line_with_placeholders(arguments), purpose)
