@@ -17,14 +17,7 @@ from equipoise.measure.scratch import scratch_folder
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import RunRecord
 from equipoise.model.revisions import Revision
-from equipoise.revisions.benchmarks import (
-    TOOLS,
-    Benchmark,
-    BenchmarkTool,
-    Suite,
-    parse_benchmarks,
-    read_suite,
-)
+from equipoise.revisions.benchmarks import Benchmark, Suite, parse_benchmarks, read_suite
 from equipoise.revisions.build_cache import open_cache
 from equipoise.revisions.checkout import find_revision, repository_at, revision_of_working_tree
 from equipoise.revisions.commit_plans import (
@@ -37,14 +30,15 @@ from equipoise.revisions.commit_plans import (
 from equipoise.revisions.git import Repository
 from equipoise.revisions.plan import RevisionsRequest
 from equipoise.revisions.terms import commits_plan_of
+from equipoise.suites import TOOLS
+from equipoise.suites.tool import BenchmarkTool
 
 suite_options = options.option_group(
     click.option(
         "--kind",
         type=click.Choice(list(TOOLS)),
         metavar="TOOL",
-        help="Benchmark tool: cargo, go, pytest or google-benchmark. Only google-benchmark needs "
-        "CMD.",
+        help=f"Benchmark tool: {', '.join(TOOLS)}. Without a default command, it needs CMD.",
     ),
     click.option(
         "--bench", "benches", multiple=True, metavar="NAME=CMD", help="Name and add a benchmark."

@@ -20,7 +20,7 @@ from equipoise.model.errors import ConditionFailed, UnusableInput
 from equipoise.model.plan import Condition, Judgement, Plan, Stopping
 from equipoise.model.record import CampaignWarning
 from equipoise.model.revisions import BENCHMARK, BENCHMARK_SUFFIX, REVISION, Commit, Revision
-from equipoise.revisions.benchmarks import TOOLS, Benchmark, BenchmarkTool
+from equipoise.revisions.benchmarks import Benchmark
 from equipoise.revisions.build_cache import Build, BuildCache, MissingFolder, source_of
 from equipoise.revisions.commits import tree_hashes
 from equipoise.revisions.git import CheckoutFailed, Repository
@@ -33,6 +33,8 @@ from equipoise.revisions.plan import (
 )
 from equipoise.revisions.terms import CommitBenchmark, CommitsPlan, commits_plan_of
 from equipoise.shared.spelling import option
+from equipoise.suites import TOOLS
+from equipoise.suites.tool import BenchmarkTool
 
 _POLL_S = 0.05
 _MIN_BUILDS_AT_ONCE = 2

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from equipoise.revisions.benchmarks import TOOLS
+from equipoise.suites import TOOLS
 from packages.equipoise.tests.programs import finished
 
 LIBTEST = """
