@@ -31,7 +31,9 @@ def files_named(folder: Path, pattern: str) -> Iterator[Path]:
 
 
 def text_in(path: Path) -> str:
-    """Return the text of a file; empty if the file does not exist or cannot be read."""
+    """Return the text of a regular file; empty if there is no such file, or it cannot be read."""
+    if not path.is_file():
+        return ""
     try:
         with path.open("rb") as file:
             return file.read(_MAX_BYTES).decode("utf-8", "replace")
