@@ -30,22 +30,24 @@ class ToolSuite(Struct, frozen=True):
         return shlex.join(words)
 
 
-def suites_in(folder: Path) -> tuple[ToolSuite, ...]:
-    """Return the suites that a folder has, at most one for each tool."""
-    found = ((tool, tool.find(folder)) for tool in TOOLS.values())
+def suites_in(folder: Path, tool_name: str | None = None) -> tuple[ToolSuite, ...]:
+    """Return the suites that a folder has, at most one for each tool, or for the named tool."""
+    tools = TOOLS.values() if tool_name is None else (TOOLS[tool_name],)
+    found = ((tool, tool.find(folder)) for tool in tools)
     return tuple(ToolSuite(tool, suite) for tool, suite in found if suite is not None)
 
 
-def only_suite_in(folder: Path) -> ToolSuite:
-    """Return the suite of a folder.
+def only_suite_in(folder: Path, tool_name: str | None = None) -> ToolSuite:
+    """Return the suite of a folder; with the name of a tool, the suite of this tool.
 
     Raise `UnusableInput` if the folder has no suite, or several.
     """
-    suites = suites_in(folder)
+    suites = suites_in(folder, tool_name)
     if not suites:
+        kind = "" if tool_name is None else f"--kind {tool_name} "
         raise UnusableInput(
-            f"there is no suite of {', '.join(TOOLS)} in {folder}",
-            hint="name a command: equipoise gate --baseline main --build make -- ./bench",
+            f"there is no suite of {tool_name or ', '.join(TOOLS)} in {folder}",
+            hint=f"name a command: equipoise gate --baseline main {kind}--build make -- ./bench",
         )
     if len(suites) > 1:
         evidence = "; ".join(f"{found.tool.name} ({found.suite.evidence})" for found in suites)
