@@ -26,8 +26,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "design": frozenset({"model"}),
     # The native part knows the version of Equipoise, which is a fact of the environment.
     "measure": frozenset({"model", "files", "design", NATIVE}),
-    # Those that run a benchmark tool read what it prints as any file of it is read.
-    "helpers": frozenset({"model", "interop"}),
+    "helpers": frozenset(),
     "ledger": frozenset({"model", "files"}),
     "stats": frozenset({"model", NATIVE}),
     # What it hands on is a package of its own, packages/matching.
@@ -41,8 +40,10 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "campaign": frozenset({"model", "design", "measure", "ledger", "stats"}),
     "analysis": frozenset({"model", "design", "measure", "ledger", "stats", "campaign"}),
     "why": frozenset({"model", "design", "measure", "ledger", "stats", "campaign", "analysis"}),
+    # What a benchmark tool prints is read as any file of it is read.
+    "suites": frozenset({"model", "interop", "helpers"}),
     "revisions": frozenset(
-        {"model", "files", "design", "measure", "stats", "campaign", "analysis"}
+        {"model", "files", "design", "measure", "stats", "campaign", "analysis", "suites"}
     ),
     "cluster": frozenset({"model", "files", "design", "measure", "ledger", "campaign", "matching"}),
     # The Python interface is next to the command line: on top of the rooms, below the face.

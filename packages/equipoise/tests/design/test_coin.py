@@ -20,7 +20,7 @@ from equipoise.design.coin import (
 )
 from equipoise.model.plan import Plan
 from packages.equipoise.tests.plans import plan_of
-from packages.equipoise.tests.suites import plan_of_suite
+from packages.equipoise.tests.searched_suites import plan_of_suite
 
 
 def test_a_draw_depends_on_seed_phase_and_block_alone() -> None:

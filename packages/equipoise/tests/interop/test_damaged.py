@@ -10,8 +10,8 @@ import pytest
 
 from equipoise.interop.formats import FORMATS
 from equipoise.model.errors import UnusableInput
-from packages.equipoise.tests.helpers.test_benchmark_tool import LIBTEST
 from packages.equipoise.tests.imports import SAMPLES, reading_of
+from packages.equipoise.tests.suites.test_trial import LIBTEST
 
 PYPERF = {
     "version": "1.0",

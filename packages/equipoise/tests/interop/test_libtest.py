@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from equipoise.model.errors import UnusableInput
-from packages.equipoise.tests.helpers.test_benchmark_tool import LIBTEST
 from packages.equipoise.tests.imports import reading_of
+from packages.equipoise.tests.suites.test_trial import LIBTEST
 
 
 def test_each_line_is_one_process_without_iterations(tmp_path: Path) -> None:

@@ -17,7 +17,6 @@ import pytest
 from equipoise.measure.builds import BUILDS_VARIABLE
 from equipoise.model.errors import ConditionFailed, UnusableInput
 from equipoise.model.revisions import Revision
-from equipoise.revisions.benchmarks import TOOLS
 from equipoise.revisions.build_cache import (
     LIMIT_VARIABLE,
     BuildCache,
@@ -34,6 +33,7 @@ from equipoise.revisions.build_cache import (
 from equipoise.revisions.checkout import repository_at, revision_of_working_tree
 from equipoise.revisions.commits import tree_hashes
 from equipoise.revisions.git import Repository
+from equipoise.suites import TOOLS
 from packages.equipoise.tests.repositories import MadeRepository, everything_in, repository
 
 LOGGED = 'echo built >> "$LOG"; cp source program'

@@ -14,10 +14,12 @@ from equipoise.kinds.gate.command import CheckoutPair, GateRequest, named_bisect
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Contrast
 from equipoise.model.revisions import Revision
-from equipoise.revisions.benchmarks import READER_MODULE, TOOLS, Benchmark
+from equipoise.revisions.benchmarks import Benchmark
 from equipoise.revisions.commit_plans import chosen_benchmarks
 from equipoise.revisions.git import Repository
 from equipoise.revisions.plan import Checkout, conditions_of_gate
+from equipoise.suites import TOOLS
+from equipoise.suites.tool import TRIAL_MODULE
 
 
 @pytest.fixture
@@ -141,7 +143,7 @@ def test_reading_command_is_the_same_for_both_revisions(sides: CheckoutPair) -> 
     tool = TOOLS["cargo"]
     conditions, _ = conditions_of_gate([Benchmark("b", ("true", "x"))], sides, tool)
     for condition, side in zip(conditions, sides, strict=True):
-        assert condition.command[1:] == ("-P", "-m", READER_MODULE, "cargo", "--", "/bin/true", "x")
+        assert condition.command[1:] == ("-P", "-m", TRIAL_MODULE, "cargo", "--", "/bin/true", "x")
         assert condition.environment == {"CARGO_TARGET_DIR": f"{side.tree}/target"}
     lengths = {len(condition.environment["CARGO_TARGET_DIR"]) for condition in conditions}
     assert len(lengths) == 1

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 from msgspec import Struct
+from msgspec.structs import replace
 
 from equipoise.cli import options
 from equipoise.cli.options import Option, OutputOptions
@@ -17,14 +18,7 @@ from equipoise.measure.scratch import scratch_folder
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import RunRecord
 from equipoise.model.revisions import Revision
-from equipoise.revisions.benchmarks import (
-    TOOLS,
-    Benchmark,
-    BenchmarkTool,
-    Suite,
-    parse_benchmarks,
-    read_suite,
-)
+from equipoise.revisions.benchmarks import Benchmark, Suite, parse_benchmarks, read_suite
 from equipoise.revisions.build_cache import open_cache
 from equipoise.revisions.checkout import find_revision, repository_at, revision_of_working_tree
 from equipoise.revisions.commit_plans import (
@@ -37,14 +31,16 @@ from equipoise.revisions.commit_plans import (
 from equipoise.revisions.git import Repository
 from equipoise.revisions.plan import RevisionsRequest
 from equipoise.revisions.terms import commits_terms
+from equipoise.suites import TOOLS
+from equipoise.suites.finding import ToolSuite, only_suite_in
+from equipoise.suites.tool import BenchmarkTool
 
 suite_options = options.option_group(
     click.option(
         "--kind",
         type=click.Choice(list(TOOLS)),
         metavar="TOOL",
-        help="Benchmark tool: cargo, go, pytest or google-benchmark. Only google-benchmark needs "
-        "CMD.",
+        help=f"Benchmark tool: {', '.join(TOOLS)}. Without a default command, it needs CMD.",
     ),
     click.option(
         "--bench", "benches", multiple=True, metavar="NAME=CMD", help="Name and add a benchmark."
@@ -115,6 +111,18 @@ class SuiteOptions(Struct, frozen=True):
     def tool(self) -> BenchmarkTool | None:
         """Benchmark tool that ``--kind`` names."""
         return None if self.kind is None else TOOLS[self.kind]
+
+    def or_found_in(self, folder: Path) -> tuple[SuiteOptions, ToolSuite | None]:
+        """Return these options, or if they name no benchmark, the suite that a folder has.
+
+        Raise `UnusableInput` if a suite is needed, and the folder has none or several.
+        """
+        tool = self.tool
+        if self.argv or self.benches or self.suite or (tool is not None and tool.command):
+            return self, None
+        found = only_suite_in(folder, None if tool is None else tool.name)
+        build = self.build or found.suite.build
+        return replace(self, argv=found.suite.command, kind=found.tool.name, build=build), found
 
     def read(self, purpose: str, example: str) -> Suite:
         """Return the benchmarks and the command line that builds them.

@@ -3,6 +3,5 @@
 equipoise_metrics  reports the metrics of a Python program; the file may be copied
 harness            times a Python callable or a command
 pytest_plugin      a fixture for pytest
-benchmark_tool     runs a benchmark tool, such as criterion, and reports its results
 criterion_runner   runs programs of criterion briefly
 """

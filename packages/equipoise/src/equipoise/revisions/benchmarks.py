@@ -1,19 +1,12 @@
-"""Reads the benchmarks of a gate: commands, a suite file, or the benchmark tool of a language.
-
-One process of a benchmark tool runs many benchmarks, and repeats each benchmark. The process is one
-trial, and each benchmark is a metric of this trial. The repetitions are never trials (rule 1).
-"""
+"""Reads the benchmarks of a gate: commands, or a suite file."""
 
 from __future__ import annotations
 
-import re
-import sys
 import tomllib
-from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from equipoise.design.commands import split_command
 from equipoise.files.writing import read_whole
@@ -101,93 +94,3 @@ def _parse_command(line: Any, place: str) -> tuple[str, ...]:
             hint='write the command as "./bench parse" or as ["./bench", "parse"]',
         )
     return tuple(command)
-
-
-READER_MODULE = "equipoise.helpers.benchmark_tool"
-"""Module that runs a benchmark tool, and writes the tool's results to ``EQUIPOISE_METRICS``."""
-
-
-class SelectionOptions(Struct, frozen=True):
-    """Options of a program to list its benchmarks, and to run a single benchmark."""
-
-    list_option: str
-    """Option with which the program prints the names of the chosen benchmarks, one in each line."""
-    option_for: Callable[[str], str]
-    """Function from the name of a benchmark to the option that chooses this benchmark alone."""
-    none_option: str
-    """Option that chooses no benchmark; the program then prints only lines that are not names."""
-    duration_option: str
-    """Option for the seconds in which a benchmark repeats its loop."""
-
-    def command_for(self, name: str, command: tuple[str, ...]) -> tuple[str, ...]:
-        """Return a command with the options to run one benchmark."""
-        option_name = self.duration_option.partition("=")[0]
-        has_duration = any(argument.startswith(option_name) for argument in command)
-        duration_options = () if has_duration else (self.duration_option,)
-        return (*command, *duration_options, self.option_for(name))
-
-
-class BenchmarkTool(Struct, frozen=True):
-    """The benchmark tool of a language.
-
-    In ``environment``, ``{tree}`` stands for the working tree of a revision, and ``{own}`` for the
-    user's working tree.
-    """
-
-    name: str
-    command: tuple[str, ...] = ()
-    """Default command; empty if the user must name a program."""
-    build: str | None = None
-    """Default shell line that builds the benchmarks."""
-    environment: Mapping[str, str] = field(default_factory=dict)
-    selection_options: SelectionOptions | None = None
-    """Options to list the benchmarks. Each benchmark then runs in processes of its own, and reports
-    the metric ``time_s``. ``None`` if one process runs all benchmarks."""
-
-    def reading_command(self, command: tuple[str, ...]) -> tuple[str, ...]:
-        """Return a command that runs ``command`` and reads its results."""
-        # With -P, modules of the repository cannot replace modules of Equipoise.
-        return (sys.executable, "-P", "-m", READER_MODULE, self.name, "--", *command)
-
-
-_REGEX_CHARACTERS = re.compile(r"[.\[\\()*+?{|^$]")
-"""Special characters of POSIX extended regular expressions."""
-
-
-def _google_benchmark_option(name: str) -> str:
-    return "--benchmark_filter=^" + _REGEX_CHARACTERS.sub(r"\\\g<0>", name) + "$"
-
-
-TOOLS = {
-    tool.name: tool
-    for tool in (
-        BenchmarkTool(
-            "cargo",
-            command=("cargo", "bench"),
-            build="cargo bench --no-run",
-            # In a common target folder, cargo would build again in every trial.
-            environment={"CARGO_TARGET_DIR": "{tree}/target"},
-        ),
-        BenchmarkTool(
-            "go",
-            command=("go", "test", "-run", "^$", "-bench", ".", "-count", "1", "./..."),
-            build="go test -run '^$' ./...",
-        ),
-        BenchmarkTool(
-            "pytest",
-            command=("pytest", "-q", "-p", "no:cacheprovider"),
-            environment={"EQUIPOISE_GATE_TREE": "{tree}", "EQUIPOISE_GATE_INSTEAD_OF": "{own}"},
-        ),
-        BenchmarkTool(
-            "google-benchmark",
-            selection_options=SelectionOptions(
-                "--benchmark_list_tests",
-                option_for=_google_benchmark_option,
-                none_option=_google_benchmark_option(""),
-                # The library's default is 0.5 s.
-                duration_option="--benchmark_min_time=0.05",
-            ),
-        ),
-    )
-}
-"""All tools by name."""

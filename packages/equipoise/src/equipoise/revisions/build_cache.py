@@ -41,9 +41,9 @@ from equipoise.measure.environment import snapshot
 from equipoise.measure.trials import own_environment
 from equipoise.model.errors import EquipoiseError, UnusableInput
 from equipoise.model.revisions import Revision
-from equipoise.revisions.benchmarks import BenchmarkTool
 from equipoise.revisions.checkout import changes_of_working_tree, check_out, submodules_present
 from equipoise.revisions.git import Repository, without_git_variables
+from equipoise.suites.tool import BenchmarkTool
 
 KEY_DIGITS = 32
 """Number of hexadecimal digits of a key."""

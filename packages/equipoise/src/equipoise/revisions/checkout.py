@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from equipoise.measure.trials import own_environment
 from equipoise.model.errors import UnusableInput
 from equipoise.model.quantities import listed
 from equipoise.model.record import CampaignWarning
@@ -29,6 +30,7 @@ from equipoise.revisions.git import (
     shallow_suffix,
     text_of,
 )
+from equipoise.shared.spelling import option
 
 WORKING_TREE = "the working tree"
 """Name of the default candidate."""
@@ -104,6 +106,35 @@ def fork_point(repository: Repository, baseline: Revision, candidate: Revision) 
     if commit == baseline.commit:
         return baseline
     return Revision(f"the fork point from {baseline.typed_name}", commit)
+
+
+_BRANCH_VARIABLES = ("GITHUB_BASE_REF", "CI_MERGE_REQUEST_TARGET_BRANCH_NAME")
+"""Variables with which CI services name the branch into which a change is merged."""
+
+
+def default_branch(repository: Repository) -> Revision:
+    """Return the branch into which changes are merged.
+
+    A CI service names it; else it is the default branch of the remote ``origin``, ``main`` or
+    ``master``. Raise `UnusableInput` if the repository has none of these branches.
+    """
+    environment = own_environment()
+    merged_into = [environment.get(variable) for variable in _BRANCH_VARIABLES]
+    remote_head = line_of(
+        repository.top, "symbolic-ref", "--quiet", "--short", "refs/remotes/origin/HEAD"
+    )
+    names = [f"origin/{name}" for name in merged_into if name]
+    names += filter(None, (remote_head, "origin/main", "origin/master", "main", "master"))
+    for name in names:
+        query = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+        commit = line_of(repository.top, *query)
+        if commit:
+            return Revision(name, commit)
+    raise UnusableInput(
+        f"{repository.top} has no branch {' or '.join(dict.fromkeys(names))}"
+        f"{shallow_suffix(repository)}",
+        hint=f"name the revision to compare with: {option('baseline', 'REV')}; {UNSHALLOW_HINT}",
+    )
 
 
 def revision_of_working_tree(repository: Repository) -> Revision:

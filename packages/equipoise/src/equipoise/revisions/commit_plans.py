@@ -20,7 +20,7 @@ from equipoise.model.errors import ConditionFailed, UnusableInput
 from equipoise.model.plan import Condition, Judgement, Plan, Stopping
 from equipoise.model.record import CampaignWarning
 from equipoise.model.revisions import BENCHMARK, BENCHMARK_SUFFIX, REVISION, Commit, Revision
-from equipoise.revisions.benchmarks import TOOLS, Benchmark, BenchmarkTool
+from equipoise.revisions.benchmarks import Benchmark
 from equipoise.revisions.build_cache import Build, BuildCache, MissingFolder, source_of
 from equipoise.revisions.commits import tree_hashes
 from equipoise.revisions.git import CheckoutFailed, Repository
@@ -33,6 +33,8 @@ from equipoise.revisions.plan import (
 )
 from equipoise.revisions.terms import CommitBenchmark, CommitsPlan, commits_terms
 from equipoise.shared.spelling import option
+from equipoise.suites import TOOLS
+from equipoise.suites.tool import BenchmarkTool
 
 _POLL_S = 0.05
 _MIN_BUILDS_AT_ONCE = 2
@@ -215,7 +217,7 @@ def plan_of_commits(
     needed_indices = [commit.index for commit in request.needed]
     needed_checkouts = [checkouts[index] for index in needed_indices]
     commands, listing_warnings = common_benchmarks(request, needed_checkouts)
-    if tool is not None and tool.selection_options is not None:
+    if tool is not None and tool.listing is not None:
         all_names = [command.name for command in commands]
         names = chosen_benchmarks(tool, request.metrics, all_names)
         commands = tuple(command for command in commands if command.name in names)
@@ -299,7 +301,7 @@ def _metrics(
 ) -> tuple[tuple[str, ...], tuple[CampaignWarning, ...]]:
     tool = request.tool
     metrics, warnings = metrics_of(request, checkouts, conditions, scratch)
-    if tool is None or tool.selection_options is not None:
+    if tool is None or tool.listing is not None:
         return metrics, warnings
     all_names = [metric.removesuffix(BENCHMARK_SUFFIX) for metric in metrics]
     names = chosen_benchmarks(tool, request.metrics, all_names)

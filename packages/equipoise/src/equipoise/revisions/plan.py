@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,10 +38,11 @@ from equipoise.model.plan import (
 )
 from equipoise.model.record import CampaignWarning
 from equipoise.model.revisions import BENCHMARK, BENCHMARK_SUFFIX, REVISION, Revision
-from equipoise.revisions.benchmarks import Benchmark, BenchmarkTool, SelectionOptions
+from equipoise.revisions.benchmarks import Benchmark
 from equipoise.revisions.build_cache import tool_variables
 from equipoise.revisions.git import Repository
 from equipoise.shared.spelling import option
+from equipoise.suites.tool import BenchmarkTool, Listing
 
 _MAX_LISTED_BYTES = 1 << 20
 """Maximum bytes that are read from a program that lists its benchmarks."""
@@ -121,20 +122,20 @@ def common_benchmarks(
     Raise `UnusableInput` if a program lists no benchmark, or if no benchmark is in all checkouts.
     """
     tool, programs = request.tool, request.benchmarks
-    if tool is None or tool.selection_options is None:
+    if tool is None or tool.listing is None:
         return programs, ()
     benchmarks: list[Benchmark] = []
     warnings: list[CampaignWarning] = []
     for program in programs:
         conditions, _ = conditions_of_gate([program], checkouts, None)
-        all_names = [
-            _list_benchmarks(condition, tool.name, tool.selection_options, request.limits.timeout_s)
+        selections = [
+            _list_benchmarks(condition, tool.name, tool.listing, request.limits.timeout_s)
             for condition in conditions
         ]
-        names, program_warnings = _common_names(tool.name, checkouts, all_names)
+        names, program_warnings = _common_names(tool.name, checkouts, list(map(tuple, selections)))
         prefix = f"{program.name}: " if len(programs) > 1 else ""
         benchmarks += (
-            Benchmark(prefix + name, tool.selection_options.command_for(name, program.command))
+            Benchmark(prefix + name, tool.listing.command_for(selections[0][name], program.command))
             for name in names
         )
         warnings += program_warnings
@@ -142,8 +143,10 @@ def common_benchmarks(
 
 
 def _list_benchmarks(
-    condition: Condition, tool_name: str, selection_options: SelectionOptions, timeout_s: float
-) -> tuple[str, ...]:
+    condition: Condition, tool_name: str, listing: Listing, timeout_s: float
+) -> Mapping[str, tuple[str, ...]]:
+    """Return the options that choose each benchmark of a program, by the benchmark's name."""
+
     def printed_lines(*options: str) -> list[str]:
         with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
             command = (*condition.command, *options)
@@ -163,14 +166,10 @@ def _list_benchmarks(
             text = stdout.read(_MAX_LISTED_BYTES).decode("utf-8", "replace")
         return [line for line in text.splitlines() if line and line.isprintable()]
 
-    # A program may print other lines, too. These lines also appear if no benchmark is chosen.
-    other_lines = {*printed_lines(selection_options.list_option, selection_options.none_option)}
-    lines = printed_lines(selection_options.list_option)
-    names = tuple(dict.fromkeys(line for line in lines if line not in other_lines))
-    if not names:
-        problem = f"it lists no benchmark with {selection_options.list_option}"
-        raise _listing_error(tool_name, condition, problem)
-    return names
+    selections = listing.benchmarks(printed_lines)
+    if not selections:
+        raise _listing_error(tool_name, condition, "it lists no benchmark")
+    return selections
 
 
 def _listing_error(tool_name: str, condition: Condition, problem: str | None) -> UnusableInput:
@@ -231,7 +230,7 @@ def metrics_of(
         return request.metrics, ()
     if tool is None:
         return (request.metrics or PRIMARY_METRIC,), ()
-    if tool.selection_options is not None:
+    if tool.listing is not None:
         return (BENCHMARK_SUFFIX.strip(),), ()
     timeout_s = request.limits.timeout_s
     all_names = [

@@ -14,7 +14,7 @@ from equipoise.model.plan import Stopping
 from equipoise.model.record import RunRecord
 from equipoise.revisions.judging import NOT_RUN, withdrawals_of
 from packages.equipoise.tests.commits import Killed
-from packages.equipoise.tests.suites import (
+from packages.equipoise.tests.searched_suites import (
     named,
     plan_of_one_command,
     plan_of_suite,

@@ -17,7 +17,7 @@ from equipoise.report.json_document import encode, read_document
 from equipoise.why.gap import gaps_of
 from packages.equipoise.tests.report.forms import page, screen, to_csv, to_markdown
 from packages.equipoise.tests.schema import validated
-from packages.equipoise.tests.suites import (
+from packages.equipoise.tests.searched_suites import (
     plan_of_one_command,
     plan_of_suite,
     stage_of,

@@ -272,7 +272,7 @@ def test_a_failed_benchmark_gives_no_verdict(gate: Gate) -> None:
         (("--baseline", "nowhere", "--", "true"), "--baseline nowhere: there is no such commit"),
         (("--baseline=--help", "--", "true"), "--baseline --help: there is no such commit"),
         (("--baseline", "fast", "--candidate", "$(touch x)", "--", "true"), "no such commit"),
-        (("--baseline", "fast"), "a gate needs exactly one of --bench"),
+        (("--baseline", "fast"), "there is no suite of cargo, go, "),
         (
             ("--baseline", "fast", "--bench", "a=b", "--", "true"),
             "a gate needs exactly one of --bench",
@@ -283,7 +283,6 @@ def test_a_failed_benchmark_gives_no_verdict(gate: Gate) -> None:
         (("--baseline", "fast", "--", "./bench"), "has no program ./bench"),
         (("--baseline", "fast", "--", "no-such-program"), "there is no program"),
         (("--baseline", "fast", "--markdown", "no/where", "--", "true"), "there is no folder"),
-        (("--", "true"), "Missing option '--baseline'"),
     ],
 )
 def test_unusable_input_is_reported_in_two_lines(

@@ -23,6 +23,7 @@ from equipoise.cli.results import CampaignResult, write_files
 from equipoise.cli.revisions import SuiteOptions, revision_of, suite_options
 from equipoise.cli.streams import say
 from equipoise.cli.writing import write_file
+from equipoise.design.command_line import shell_line
 from equipoise.design.limits import CampaignLimits, metric_names
 from equipoise.kinds.gate.report import gate_document, shortage_sentences
 from equipoise.kinds.gate.terms import MIN_EFFECT, STUDY, GateDocument, GatePlan, GateResult
@@ -37,6 +38,7 @@ from equipoise.revisions.build_cache import BuildCache, open_cache, source_of
 from equipoise.revisions.checkout import (
     REVISION_FOLDERS,
     check_out,
+    default_branch,
     find_revision,
     fork_point,
     repository_at,
@@ -122,7 +124,7 @@ def gate_plan(
         metrics,
         folder=str(checkouts[1].folder),
         # A tool without an option to list its benchmarks has just run for this, and is warm.
-        warmup=1 if tool is None or tool.selection_options is not None else 0,
+        warmup=1 if tool is None or tool.listing is not None else 0,
         stopping=Stopping(leave_out_decided=True),
         judgement=Judgement(min_effect=MIN_EFFECT),
     )
@@ -159,7 +161,7 @@ def named_bisect_argvs(
         )
     elif tool is not None and len(request.benchmarks) == 1:
         names = [metric.removesuffix(BENCHMARK_SUFFIX) for metric in metrics]
-        if tool.selection_options is not None:
+        if tool.listing is not None:
             # Each benchmark runs in its own process, and all benchmarks have the same metrics.
             is_only_time = tuple(metrics) == (BENCHMARK_SUFFIX.strip(),)
             names = [benchmark.name for benchmark in benchmarks] if is_only_time else []
@@ -179,7 +181,7 @@ COMMENT_MARK = "<!-- equipoise gate -->"
 class GateOptions(Struct, frozen=True, kw_only=True):
     """Parsed options of ``equipoise gate``."""
 
-    baseline: str
+    baseline: str | None
     candidate: str | None
     merge_base: bool
     program: SuiteOptions
@@ -198,9 +200,9 @@ class GateOptions(Struct, frozen=True, kw_only=True):
 @click.argument("argv", nargs=-1, type=click.UNPROCESSED, metavar="-- CMD [ARGUMENT …]")
 @click.option(
     "--baseline",
-    required=True,
     metavar="REV",
     shell_complete=complete_revisions,
+    show_default="the commit at which the candidate branched off the default branch",
     help="The revision to compare with.",
 )
 @click.option(
@@ -242,12 +244,18 @@ def command(gate_options: GateOptions) -> int:
     """Is a revision of this repository slower than another? Exit 1 if it is.
 
     Both are checked out into private folders, built there, and compared in random order until it
-    is known for each benchmark whether it is slower by more than --min-effect.
+    is known for each benchmark whether it is slower by more than --min-effect. Without CMD,
+    --bench, --suite and --kind, the gate finds the suite of the current folder by its files.
     """
     output, markdown_file = gate_options.output.checked(), gate_options.markdown
     if markdown_file is not None:
         check_folder(markdown_file)
-    request = _gate_request(repository_at(Path.cwd()), gate_options)
+    repository = repository_at(Path.cwd())
+    program, found = gate_options.program.or_found_in(Path.cwd())
+    request = _gate_request(repository, gate_options, program)
+    if found is not None and not output.quiet:
+        line = shell_line(_recorded_command(request, program, seed=None))
+        say(f"{found.suite.evidence}, so this gate is: {line}")
     # Without a terminal, nobody reads the lines about builds.
     on_step = say if sys.stderr.isatty() and not output.quiet else lambda step: None
     with (
@@ -257,7 +265,7 @@ def command(gate_options: GateOptions) -> int:
     ):
         checkouts = check_out_and_build(request, scratch, builds, show=on_step)
         plan, warnings = gate_plan(request, checkouts, scratch)
-        plan = replace(plan, command_line=_recorded_command(request, plan.seed))
+        plan = replace(plan, command_line=_recorded_command(request, program, plan.seed))
         warnings = (*_warnings(request, of_working_tree=gate_options.candidate is None), *warnings)
         run_id = conduct.start(plan, ledger, listener, warnings=warnings)
         result = analyse(run_id, ledger, output)
@@ -328,14 +336,19 @@ def _write_summary(
         sys.stdout.write(summary)
 
 
-def _gate_request(repository: Repository, gate_options: GateOptions) -> GateRequest:
-    tool = gate_options.program.tool
+def _gate_request(
+    repository: Repository, gate_options: GateOptions, program: SuiteOptions
+) -> GateRequest:
+    tool = program.tool
     kind_option = "" if tool is None else f"--kind {tool.name} "
     example = f"equipoise gate --baseline main {kind_option}--build make -- ./bench"
-    suite = gate_options.program.read("a gate", example)
-    baseline = find_revision(repository, gate_options.baseline, "--baseline")
+    suite = program.read("a gate", example)
     candidate = revision_of(repository, gate_options.candidate, "--candidate")
-    if gate_options.merge_base:
+    if gate_options.baseline is None:
+        baseline = default_branch(repository)
+    else:
+        baseline = find_revision(repository, gate_options.baseline, "--baseline")
+    if gate_options.merge_base or gate_options.baseline is None:
         baseline = fork_point(repository, baseline, candidate)
     return GateRequest(
         repository=repository,
@@ -350,9 +363,14 @@ def _gate_request(repository: Repository, gate_options: GateOptions) -> GateRequ
     )
 
 
-def _recorded_command(request: GateRequest, seed: int) -> tuple[str, ...]:
+def _recorded_command(
+    request: GateRequest, program: SuiteOptions, seed: int | None
+) -> tuple[str, ...]:
     candidate = request.candidate
     return typed_command(
+        argv=program.argv or None,
+        kind=program.kind,
+        build=program.build,
         baseline=request.baseline.commit,
         candidate=None if candidate.uncommitted else candidate.commit,
         merge_base=None,

@@ -152,9 +152,7 @@ def _series_digest(request: HistoryRequest, judgement: Judgement) -> str:
             request.repository.inside,
             _benchmark_command(request),
             # If a tool runs each benchmark in its own process, all benchmarks have equal metrics.
-            request.metrics
-            if request.tool is not None and request.tool.selection_options
-            else None,
+            request.metrics if request.tool is not None and request.tool.listing else None,
             request.build,
             None if request.tool is None else request.tool.name,
             judgement.primary_metric,

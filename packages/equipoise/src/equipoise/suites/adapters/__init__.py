@@ -1,0 +1,1 @@
+"""The benchmark tools, a file each. Each file has a ``TOOL``, which nothing else must register."""

@@ -1,0 +1,80 @@
+"""C++: programs that use Google Benchmark. Each benchmark runs in processes of its own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from equipoise.interop.formats import google_benchmark
+from equipoise.interop.reading import TIME, read_within_bounds
+from equipoise.suites.running import run
+from equipoise.suites.searching import files_named, text_in
+from equipoise.suites.tool import (
+    BenchmarkTool,
+    Command,
+    FoundSuite,
+    Listing,
+    Measurement,
+    PrintedLines,
+)
+
+_REGEX_CHARACTERS = re.compile(r"[.\[\\()*+?{|^$]")
+"""Special characters of POSIX extended regular expressions."""
+_LIST_OPTION = "--benchmark_list_tests"
+_LINKED_PROGRAM = re.compile(r"target_link_libraries\s*\(\s*([\w.-]+)[^)]*\bbenchmark::benchmark")
+"""A target of CMake that is linked with the library."""
+
+
+def _measure(command: Command, folder: Path) -> Iterator[Measurement]:
+    """Run a command with a single benchmark; yield its times and its number of iterations."""
+    # Results go to a file, because the program may print, too.
+    results = folder / "results.json"
+    run((*command, f"--benchmark_out={results}", "--benchmark_out_format=json"), folder / "output")
+    if not results.exists():
+        raise SystemExit(f"{command[0]} wrote no results: it does not use Google Benchmark")
+    reading = google_benchmark.FORMAT.read(read_within_bounds("the results", results))
+    if reading.notes or not reading.processes:
+        raise SystemExit("; ".join(reading.notes) or "the program measured no benchmark")
+    values = reading.processes[0].values
+    yield Measurement(TIME, values[TIME], "s")
+    yield Measurement("cpu_time_s", values["cpu_s"], "s")
+    yield Measurement("iterations", values["iterations"])
+
+
+def _list(printed_lines: PrintedLines) -> Mapping[str, tuple[str, ...]]:
+    # A program may print other lines, too. These lines also appear if no benchmark is chosen.
+    other_lines = {*printed_lines(_LIST_OPTION, _filter_option(""))}
+    names = (line for line in printed_lines(_LIST_OPTION) if line not in other_lines)
+    return {name: (_filter_option(name),) for name in names}
+
+
+def _filter_option(name: str) -> str:
+    return "--benchmark_filter=^" + _REGEX_CHARACTERS.sub(r"\\\g<0>", name) + "$"
+
+
+def _find(folder: Path) -> FoundSuite | None:
+    if not (folder / "CMakeLists.txt").is_file():
+        return None
+    for path in files_named(folder, r"CMakeLists\.txt"):
+        program = _LINKED_PROGRAM.search(text_in(path))
+        if program:
+            name, file = program[1], path.relative_to(folder)
+            build = (
+                f"cmake -B build -DCMAKE_BUILD_TYPE=Release && cmake --build build --target {name}"
+            )
+            return FoundSuite(
+                f"{file} links {name} with benchmark::benchmark",
+                (f"./build/{file.parent / name}",),
+                build,
+            )
+    return None
+
+
+TOOL = BenchmarkTool(
+    "google-benchmark",
+    measure=_measure,
+    find=_find,
+    # The library's default is 0.5 s.
+    listing=Listing(_list, short_run=(("--benchmark_min_time=0.05",),)),
+)

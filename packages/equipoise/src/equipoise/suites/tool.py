@@ -1,0 +1,83 @@
+"""What the gate must know of a benchmark tool: how to find, build, list and run its benchmarks.
+
+One process of a benchmark tool is one trial. It may run many benchmarks, and repeats each of them.
+Each benchmark is a metric of the trial; the repetitions are never trials (rule 1).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Struct, field
+
+TRIAL_MODULE = "equipoise.suites.trial"
+"""Module that runs a benchmark tool, and writes the tool's results to ``EQUIPOISE_METRICS``."""
+
+Command = Sequence[str]
+"""Program and arguments."""
+PrintedLines = Callable[..., Sequence[str]]
+"""Function that runs a program with further options, and returns the lines that it prints."""
+
+
+class Measurement(Struct, frozen=True):
+    """A value that one process measured; lower is better."""
+
+    metric: str
+    value: float
+    unit: str | None = None
+
+
+class Listing(Struct, frozen=True):
+    """How a program lists its benchmarks. Each of them then runs in processes of its own."""
+
+    benchmarks: Callable[[PrintedLines], Mapping[str, tuple[str, ...]]]
+    """Returns the options that choose a benchmark alone, by the name of the benchmark."""
+    short_run: tuple[tuple[str, ...], ...] = ()
+    """Options for a short run, each with its value. Options of the user have precedence."""
+
+    def command_for(self, selection: tuple[str, ...], command: tuple[str, ...]) -> tuple[str, ...]:
+        """Return a command with the options of a short run, and those that choose a benchmark."""
+        names = {argument.partition("=")[0] for argument in command}
+        added = (option for option in self.short_run if option[0].partition("=")[0] not in names)
+        return (*command, *(argument for option in added for argument in option), *selection)
+
+
+class FoundSuite(Struct, frozen=True):
+    """A suite of benchmarks that a folder has."""
+
+    evidence: str
+    """File, and its content, by which the suite was found: ``Cargo.toml has a [[bench]]``."""
+    command: tuple[str, ...]
+    build: str | None = None
+    """Shell line that builds the benchmarks."""
+
+
+class BenchmarkTool(Struct, frozen=True):
+    """A benchmark tool.
+
+    In ``environment``, ``{tree}`` stands for the working tree of a revision, and ``{own}`` for the
+    user's own working tree.
+    """
+
+    name: str
+    measure: Callable[[Command, Path], Iterable[Measurement]]
+    """Runs a command once, and returns what it measured. The path is an empty folder for files.
+    Raises `SystemExit` with one line if the command failed, and `EquipoiseError` if its results
+    cannot be read."""
+    find: Callable[[Path], FoundSuite | None]
+    """Returns the suite of this tool in a folder; ``None`` if the folder has none."""
+    command: tuple[str, ...] = ()
+    """Default command; empty if the user must name a program."""
+    build: str | None = None
+    """Default shell line that builds the benchmarks."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    listing: Listing | None = None
+    """How a program lists its benchmarks. With it, each benchmark reports the metric ``time_s``.
+    ``None`` if one process runs all benchmarks."""
+
+    def reading_command(self, command: tuple[str, ...]) -> tuple[str, ...]:
+        """Return a command that runs ``command`` and reads its results."""
+        # With -P, modules of the repository cannot replace modules of Equipoise.
+        return (sys.executable, "-P", "-m", TRIAL_MODULE, self.name, "--", *command)
