@@ -75,7 +75,7 @@ def test_beyond_the_limit_bars_count_every_trial_and_the_chart_says_so() -> None
 
 def test_timeouts_are_counted_at_the_edge_of_the_distribution() -> None:
     chart = distributions(document_of(timeouts=frozenset({3, 9})))
-    words = [row["words"] for rows in tables(chart, "text") for row in rows]
+    words = [row["text"] for rows in tables(chart, "text") for row in rows]
     assert "2 timed out ▸" in words
     assert sum(len(rows) for rows in tables(chart, "circle")) == 118
 
@@ -85,7 +85,7 @@ def test_a_far_outlier_does_not_squeeze_the_rest_but_is_pointed_at() -> None:
     slow = replace(document.trials[10], wall_s=30.0)
     document = replace(document, trials=(*document.trials[:10], slow, *document.trials[11:]))
     chart = distributions(document)
-    words = [row["words"] for rows in tables(chart, "text") for row in rows]
+    words = [row["text"] for rows in tables(chart, "text") for row in rows]
     assert "1 beyond ▸" in words
     domain = chart.to_dict()["layer"][1]["encoding"]["x"]["scale"]["domain"]
     assert domain[1] < 100
@@ -100,7 +100,7 @@ def test_conditions_far_apart_share_a_logarithmic_axis() -> None:
 
 def test_a_condition_that_always_times_out_is_named_and_nothing_breaks() -> None:
     document = document_of(blocks=9, timeouts=frozenset(range(1, 10)))
-    words = [row["words"] for rows in tables(distributions(document), "text") for row in rows]
+    words = [row["text"] for rows in tables(distributions(document), "text") for row in rows]
     assert "sort --parallel=2 words (no trial to show)" in words
     assert "9 timed out ▸" in words
     assert "9 of 20 trials timed out" in notes(time_course(document))

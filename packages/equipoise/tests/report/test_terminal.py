@@ -127,7 +127,7 @@ def test_levels_that_cannot_be_separated_have_a_reason() -> None:
     document = layered_document("a", "b")
     unknown = replace(
         by_level_of(1.0),
-        mean=None,
+        geometric_mean=None,
         components=(),
         advice_summary=None,
         unknown_because="one layout",

@@ -106,7 +106,7 @@ MALFORMED = {
     "an unknown key": (
         WHOLE + "[measure]\nbugdet = 3\n",
         "study.toml:8: [measure] bugdet: there is no such key",
-        "did you mean budget? use one of about, alpha, aslr, blocks, budget, "
+        "did you mean budget? use one of alpha, aslr, author_block_s, blocks, budget, "
         "ignore_failure, layouts, metrics, min_blocks, min_effect, min_seconds, precision, "
         "tail, timeout, warmup, washout",
     ),
@@ -288,7 +288,7 @@ MALFORMED = {
         'write cpu = 0 or cpu = "0-1,4"',
     ),
     "a comparison left out where there is no such factor": (
-        WHOLE + '[compare]\nfactor = "n"\nnot_at.m = 1\n',
+        WHOLE + '[compare]\nfactor = "n"\nnot_compared_at.m = 1\n',
         "study.toml:9: [compare.not_compared_at] m: there is no such key",
         "remove m",
     ),

@@ -353,7 +353,7 @@ def plan_with_layouts(
 _ALWAYS_RANDOM: tuple[Addresses, str, str] = (
     "on",
     "this host cannot switch off random memory addresses (ASLR), so no layout is without them",
-    "start the container with --security-opt seccomp=unconfined, which allows personality(2)",
+    "allow the system call personality(2) in the container's seccomp profile",
 )
 """For a host that always draws addresses: the possible value of ``--aslr``; the problem and the
 remedy of the other values."""
