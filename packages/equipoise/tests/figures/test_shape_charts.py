@@ -29,7 +29,7 @@ def test_several_modes_are_marked_with_their_shares() -> None:
     modes = (Mode(0.049, 0.7), Mode(0.052, 0.3))
     marked = with_wall(document, modes=modes)
     rows = [row for table in tables(distributions(marked), "text") for row in table]
-    shares = [(row["x"], row["words"]) for row in rows if "▾" in str(row["words"])]
+    shares = [(row["x"], row["text"]) for row in rows if "▾" in str(row["text"])]
     # Each label is drawn twice: what is behind it, and its letters.
     assert list(dict.fromkeys(shares)) == [(49.0, "70% ▾"), (52.0, "▾ 30%")]
 
