@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 import yaml
 
-from equipoise.kinds.gate.command import COMMENT_MARK, command
+from equipoise.kinds.gate.command import command
+from equipoise.kinds.gate.comment import command as comment
 from equipoise.kinds.history.command import command as history
 from equipoise.revisions.benchmarks import read_suite
 from packages.equipoise.tests.repositories import repository
@@ -164,18 +165,21 @@ def test_the_action_gives_its_inputs_to_the_history(tmp_path: Path) -> None:
 
 def test_every_input_of_the_action_reaches_its_step_by_the_environment() -> None:
     action, gate, search = loaded(ACTION), gate_step(), step_named("Bisect")
-    night = step_named("History")
-    assert "${{" not in gate["run"] + search["run"] + night["run"]
+    night, told = step_named("History"), step_named("Comment")
+    assert "${{" not in gate["run"] + search["run"] + night["run"] + told["run"]
     install = step_named("Install Equipoise")
     assert "${{" not in install["run"]
     used = {f"${{{{ inputs.{name} }}}}" for name in action["inputs"]}
     assert search["if"] == "failure() && inputs.bisect-on-failure == 'true'"
     assert gate["if"] == "inputs.history-from == ''"
     assert night["if"] == "inputs.history-from != ''"
-    elsewhere = {"${{ inputs.bisect-on-failure }}", "${{ inputs.working-directory }}"}
-    for step in (gate, search, night):
+    elsewhere = {
+        f"${{{{ inputs.{name} }}}}"
+        for name in ("bisect-on-failure", "working-directory", "comment")
+    }
+    for step in (gate, search, night, told):
         assert step["working-directory"] == "${{ inputs.working-directory }}"
-    steps = (install, gate, search, night)
+    steps = (install, gate, search, night, told)
     named = {value for step in steps for value in step["env"].values()}
     assert (
         used == {value for value in named if "inputs." in value and "&&" not in value} | elsewhere
@@ -244,51 +248,36 @@ def test_the_action_s_own_steps_gate_a_repository_and_find_the_commit_that_made_
     assert summary.read_text().endswith(answer)
 
 
-GITHUB = """#!/bin/sh
-printf '%s ' "$@" >> "$SAID"
-echo >> "$SAID"
-case "$*" in *--paginate*) cat "$FOUND";; esac
-"""
-
-
-@pytest.mark.parametrize("found", ["", "7\n9\n"])
-def test_the_comment_of_an_earlier_run_is_replaced(found: str, tmp_path: Path) -> None:
-    (step,) = [
-        one
-        for one in loaded(EXAMPLES / "github.yml")["jobs"]["gate"]["steps"]
-        if one.get("name") == "Comment"
-    ]
+@pytest.mark.parametrize("status", [0, 74])
+def test_the_action_comments_on_the_result_of_the_gate(status: int, tmp_path: Path) -> None:
+    step = step_named("Comment")
     assert "${{" not in step["run"]
-    assert COMMENT_MARK in step["run"]
-    stand_in, said, ids = tmp_path / "gh", tmp_path / "said", tmp_path / "ids"
-    stand_in.write_text(GITHUB)
+    home, said = tmp_path / "home", tmp_path / "said"
+    (home / "bin").mkdir(parents=True)
+    stand_in = home / "bin" / "equipoise"
+    stand_in.write_text(f"#!/bin/sh\necho \"$@\" > '{said}'\nexit {status}\n")
     stand_in.chmod(0o755)
-    ids.write_text(found)
     line = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
-    environment = {
-        **os.environ,
-        "PATH": f"{tmp_path}:{os.environ['PATH']}",
-        "GITHUB_REPOSITORY": "ada/project",
-        "NUMBER": "12",
-        "SAID": str(said),
-        "FOUND": str(ids),
-    }
+    environment = {**os.environ, "EQUIPOISE_HOME": str(home)}
     # A gate that could not be run has written nothing.
     subprocess.run(line, env=environment, cwd=tmp_path, check=True)
     assert not said.exists()
-    (tmp_path / "equipoise-gate.md").write_text("said")
-    subprocess.run(line, env=environment, cwd=tmp_path, check=True)
-    asked, told = said.read_text().splitlines()
-    assert asked.startswith("api --paginate repos/ada/project/issues/12/comments --jq ")
-    assert (
-        told.split()
-        == (
-            "api --silent --method PATCH repos/ada/project/issues/comments/9 "
-            "--field body=@equipoise-gate.md"
-            if found
-            else "pr comment 12 --body-file equipoise-gate.md"
-        ).split()
-    )
+    (tmp_path / "equipoise-gate.json").write_text("{}")
+    # A comment that cannot be written does not fail the job.
+    done = subprocess.run(line, env=environment, cwd=tmp_path, check=True, capture_output=True)
+    program, *words = ["equipoise", *said.read_text().split()]
+    assert comment.make_context(program, words[1:]).params["github"] is True
+    assert words[0] == "comment"
+    assert (b"::warning::" in done.stdout) == (status != 0)
+
+
+def test_the_second_job_runs_a_command_line_of_ours() -> None:
+    (job,) = loaded(EXAMPLES / "github-forks.yml")["jobs"].values()
+    run = job["steps"][-1]["run"]
+    assert "${{" not in run
+    words = shlex.split(run)
+    assert words[1] == "comment"
+    assert comment.make_context("comment", words[2:]).params["file"] == Path("equipoise-gate.json")
 
 
 def test_the_line_of_gitlab_is_a_command_line_of_ours() -> None:

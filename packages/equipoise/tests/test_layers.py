@@ -89,6 +89,8 @@ BESIDE: dict[str, frozenset[str]] = {
 
 PRINT = frozenset({"cli", "report", "kinds/command"})
 """Rooms that print; of a kind of campaign only its command does."""
+COMMANDS_OF_KINDS = ("command", "comment")
+"""Files of kinds with a command; a kind may have several."""
 PRINTING_PACKAGES = frozenset({"rich", "click"})
 KNOWS_NO_FILES = {
     "stats": frozenset(
@@ -148,7 +150,7 @@ def room_of(parts: tuple[str, ...]) -> str:
 
 def printing_room(parts: tuple[str, ...]) -> str:
     """The room of a file for what it may print: the command of a kind is separate."""
-    is_command = parts[0] == "kinds" and parts[-1] == "command"
+    is_command = parts[0] == "kinds" and parts[-1] in COMMANDS_OF_KINDS
     return "kinds/command" if is_command else room_of(parts)
 
 

@@ -16,7 +16,7 @@ import jsonschema
 import psutil
 import pytest
 
-from equipoise.kinds.gate.command import COMMENT_MARK
+from equipoise.kinds.gate.terms import COMMENT_MARK
 from equipoise.report.json_document import schema
 from packages.equipoise.tests.cli.conftest import ENTRY, Answer, Equipoise, Gate, RunIn
 from packages.equipoise.tests.programs import finished

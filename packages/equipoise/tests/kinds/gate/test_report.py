@@ -10,9 +10,8 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from msgspec.structs import replace
 
-from equipoise.kinds.gate.command import COMMENT_MARK
 from equipoise.kinds.gate.report import gate_document
-from equipoise.kinds.gate.terms import GateDocument, GateOutcome, GateResult, GateRow
+from equipoise.kinds.gate.terms import COMMENT_MARK, GateDocument, GateOutcome, GateResult, GateRow
 from equipoise.model.record import CampaignWarning
 from equipoise.model.revisions import Revision
 from equipoise.report.builders.result import ReportInput

@@ -5,6 +5,8 @@ verdict    the decision, during the campaign and at its end, and a forecast of t
 analysis   the result, computed from the recorded blocks
 report     the question that a report answers, the answer, and the summary for a pull request
 command    ``equipoise gate``, and the plan that compares two revisions
+comment    ``equipoise comment``: the summary of a gate as a comment on the pull request
+forges     the comments of GitHub and GitLab
 """
 
 from __future__ import annotations
@@ -24,6 +26,11 @@ KIND = Kind(
             "Compare two revisions of a repository; exit 1 if the later is slower.",
             group="Measure",
             after="layouts",
-        )
+        ),
+        "comment": Command(
+            "equipoise.kinds.gate.comment",
+            "Write the summary of a gate as a comment on the pull request.",
+            group="Team",
+        ),
     },
 )

@@ -26,7 +26,14 @@ from equipoise.cli.writing import write_file
 from equipoise.design.command_line import shell_line
 from equipoise.design.limits import CampaignLimits, metric_names
 from equipoise.kinds.gate.report import gate_document, shortage_sentences
-from equipoise.kinds.gate.terms import MIN_EFFECT, STUDY, GateDocument, GatePlan, GateResult
+from equipoise.kinds.gate.terms import (
+    COMMENT_MARK,
+    MIN_EFFECT,
+    STUDY,
+    GateDocument,
+    GatePlan,
+    GateResult,
+)
 from equipoise.measure.scratch import scratch_folder
 from equipoise.model.errors import EXIT_DONE, EXIT_GATE_FAILED, UnusableInput
 from equipoise.model.plan import Judgement, Plan, Stopping
@@ -174,8 +181,6 @@ def named_bisect_argvs(
 
 SUMMARY_VARIABLE = "GITHUB_STEP_SUMMARY"
 """Environment variable of GitHub Actions: the file to which a step appends its summary."""
-COMMENT_MARK = "<!-- equipoise gate -->"
-"""Invisible last line of a comment on a pull request, by which the next run finds the comment."""
 
 
 class GateOptions(Struct, frozen=True, kw_only=True):

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 STUDY = "gate"
 """Name of the study in the plan of every gate."""
+COMMENT_MARK = "<!-- equipoise gate -->"
+"""Invisible last line of a comment on a pull request. The next run finds the comment by it."""
 MIN_EFFECT = 2.0
 """Default smallest effect that matters, in percent."""
 
