@@ -22,6 +22,7 @@ import itertools
 import math
 import re
 import shlex
+import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from xml.etree import ElementTree
@@ -71,6 +72,7 @@ _LISTED_PARAMETER = re.compile(r'  param "(.+?)" = \{(.*)\}')
 _MAX_HEAD_BYTES = 4096
 _MAX_TAIL_BYTES = 1 << 18
 _VERSION = re.compile(r"^# JMH version: (\S+)", re.MULTILINE)
+_BENCHMARK = re.compile(r"^# Benchmark: (\S+)", re.MULTILINE)
 _FAILURE = re.compile(r"<failure(?:: (?P<reason>.*))?>\s*(?P<exception>.*)")
 """Failure of a benchmark in JMH's output, with a reason or before an exception."""
 
@@ -82,7 +84,8 @@ def _measure(command: Command, folder: Path) -> Iterator[Measurement]:
     results, output = folder / "results.json", folder / "output"
     command = (*_with_last_parameters(command), "-rf", "json", "-rff", str(results))
     try:
-        run(command, output)
+        # On standard error, JMH writes a stack trace of its own.
+        run(command, output, stderr=subprocess.STDOUT)
     except SystemExit as error:
         raise SystemExit(_failure_in(output) or error.code) from None
     if not results.exists() or not results.stat().st_size:
@@ -142,9 +145,10 @@ def _failure_in(output: Path) -> str | None:
         failure = _FAILURE.search(file.read().decode("utf-8", "replace"))
     if failure is None:
         return None
-    version = _VERSION.search(head)
+    version, benchmark = _VERSION.search(head), _BENCHMARK.search(head)
     tool = f"JMH {version[1]}" if version else "JMH"
-    return f"{tool}: the benchmark failed: {failure['reason'] or failure['exception']}"
+    name = benchmark[1] if benchmark else "the benchmark"
+    return f"{tool}: {name} failed: {failure['reason'] or failure['exception']}"
 
 
 def _list(printed_lines: PrintedLines) -> Mapping[str, tuple[str, ...]]:
