@@ -20,7 +20,8 @@ install_jmh() {
 }
 
 mkdir -p "$tools"
-for tool in "${@:-jmh}"; do
+[ $# -gt 0 ] || set -- jmh
+for tool in "$@"; do
     case $tool in
     jmh) "install_$tool" ;;
     *)
