@@ -13,7 +13,10 @@ Equipoise asks JMH for these things:
 - ``-rf json -rff FILE`` keeps results apart from the lines that a benchmark prints.
 
 JMH splits the values of ``-p`` at commas. So a parameter whose values have commas, newlines or
-control characters is not chosen: one process runs all its values, and the time is their mean.
+control characters is not chosen: one process runs all its values, and the time is their mean. Only
+the value ``a, b`` is run as the two values ``a`` and ``b``, because ``-lp`` prints both alike.
+
+``find`` knows Maven's plugins shade and assembly, and Gradle's plugin me.champeau.jmh.
 """
 
 from __future__ import annotations
@@ -302,11 +305,7 @@ def _find_gradle(folder: Path) -> FoundSuite | None:
 
     The build copies the jar, because its name has the version of the project.
     """
-    file = first_file_with(
-        folder,
-        r"build\.gradle(\.kts)?",
-        _GRADLE_PLUGIN,
-    )
+    file = first_file_with(folder, r"build\.gradle(\.kts)?", _GRADLE_PLUGIN)
     starts = ("build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts")
     if file is None or not any((folder / name).is_file() for name in starts):
         return None
