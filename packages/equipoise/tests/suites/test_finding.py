@@ -11,6 +11,12 @@ from equipoise.suites.finding import only_suite_in, suites_in
 
 CARGO = '[package]\nname = "p"\nversion = "0.1.0"\n'
 CMAKE = "project(p)\nadd_subdirectory(perf)\n"
+POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <artifactId>perf</artifactId><version>1</version>
+  <dependencies><dependency><artifactId>jmh-core</artifactId></dependency></dependencies>
+  <build><plugins><plugin><artifactId>maven-shade-plugin</artifactId>
+    <configuration><finalName>{jar}</finalName></configuration></plugin></plugins></build>
+</project>"""
 PERF = "add_executable(sums sums.cc)\ntarget_link_libraries(sums PRIVATE benchmark::benchmark)\n"
 
 SUITES = [
@@ -41,6 +47,16 @@ SUITES = [
         "cmake --build build --target sums' -- ./build/perf/sums",
         "perf/CMakeLists.txt links sums with benchmark::benchmark",
     ),
+    (
+        {"pom.xml": POM.format(jar="benchmarks")},
+        "--kind jmh",
+        "pom.xml builds benchmarks.jar with jmh-core",
+    ),
+    (
+        {"pom.xml": POM.format(jar="perf")},
+        "--kind jmh -- java -jar target/perf.jar",
+        "pom.xml builds perf.jar with jmh-core",
+    ),
 ]
 NO_SUITES: list[dict[str, str]] = [
     {},
@@ -51,6 +67,7 @@ NO_SUITES: list[dict[str, str]] = [
     {"test_sum.py": "def test_sum(tmp_path):\n    benchmark = 1\n"},
     {"node_modules/x/test_x.py": "def test_x(benchmark):\n    pass\n"},
     {"CMakeLists.txt": CMAKE},
+    {"pom.xml": POM.format(jar="benchmarks").replace("jmh-core", "junit")},
 ]
 
 

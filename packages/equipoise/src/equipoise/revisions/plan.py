@@ -44,7 +44,7 @@ from equipoise.revisions.git import Repository
 from equipoise.shared.spelling import option
 from equipoise.suites.tool import BenchmarkTool, Listing
 
-_MAX_LISTED_BYTES = 1 << 20
+_MAX_LISTED_BYTES = 1 << 24
 """Maximum bytes that are read from a program that lists its benchmarks."""
 
 
@@ -163,7 +163,10 @@ def _list_benchmarks(
                 problem = f"{describe_status(status)}{stderr_suffix(error_tail)}"
                 raise _listing_error(tool_name, condition, problem)
             stdout.seek(0)
-            text = stdout.read(_MAX_LISTED_BYTES).decode("utf-8", "replace")
+            text = stdout.read(_MAX_LISTED_BYTES + 1).decode("utf-8", "replace")
+            if stdout.tell() > _MAX_LISTED_BYTES:
+                problem = f"its list has more than {_MAX_LISTED_BYTES} bytes"
+                raise _listing_error(tool_name, condition, problem)
         return [line for line in text.splitlines() if line and line.isprintable()]
 
     selections = listing.benchmarks(printed_lines)

@@ -13,14 +13,16 @@ _TAIL_BYTES = 4096
 """Number of bytes of the end of a tool's output in an error message."""
 
 
-def run(command: Command, output: Path) -> None:
+def run(command: Command, output: Path, *, stderr: int | None = None) -> None:
     """Run a command; its standard output goes to a file.
+
+    ``stderr`` is the place of its errors, as for `subprocess.run`.
 
     Raise `SystemExit` if the command cannot start or fails.
     """
     try:
         with output.open("wb") as file:
-            status = subprocess.run(command, stdout=file, check=False).returncode
+            status = subprocess.run(command, stdout=file, stderr=stderr, check=False).returncode
     except OSError as error:
         raise SystemExit(f"cannot start {command[0]}: {error.strerror}") from None
     if status != 0:

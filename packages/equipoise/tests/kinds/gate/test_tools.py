@@ -161,6 +161,7 @@ def test_a_google_benchmark_that_fails_or_matches_no_filter_is_reported(
     [
         ("#!/bin/sh\nexit 4\n", "exit status 4"),
         ("#!/bin/sh\necho any words\n", "it lists no benchmark"),
+        ("#!/bin/sh\nyes | head -c 16777217\n", "its list has more than 16777216 bytes"),
         ("no program\n", "Exec format error"),
     ],
 )
