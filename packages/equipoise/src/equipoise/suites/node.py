@@ -7,7 +7,6 @@ module that Node loads first, ``helpers/equipoise_tinybench.mjs``, shortens the 
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -83,11 +82,3 @@ def short_runs(results: Path | None = None) -> Mapping[str, str]:
     own_options = os.environ.get(_OPTIONS_VARIABLE, "")
     variables = {_OPTIONS_VARIABLE: f"{own_options} {option}".strip()}
     return variables if results is None else {**variables, _RESULTS_VARIABLE: str(results)}
-
-
-def runs_program(script: str, program: str) -> bool:
-    """Return whether a script of ``package.json`` names a program."""
-    try:
-        return program in shlex.split(script)
-    except ValueError:
-        return program in script.split()

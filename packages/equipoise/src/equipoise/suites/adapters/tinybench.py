@@ -6,6 +6,7 @@ time of each task when a run ends.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,12 +21,13 @@ from equipoise.interop.reading import (
     quote,
     read_within_bounds,
 )
-from equipoise.suites.node import INSTALL, install_line, manifest_in, runs_program, short_runs
+from equipoise.suites.node import INSTALL, install_line, manifest_in, short_runs
 from equipoise.suites.running import run, times_of
 from equipoise.suites.tool import BenchmarkTool, Command, FoundSuite, Measurement
 
 _SCRIPTS = ("bench", "benchmark")
 _COMMAND = ("npm", "run", _SCRIPTS[0])
+_USE_OF_VITEST = re.compile(r"\bvitest\s")
 _RESULTS_NAME = "the results of tinybench"
 
 
@@ -74,7 +76,7 @@ def _find(folder: Path) -> FoundSuite | None:
         return None
     for script in _SCRIPTS:
         line = manifest.scripts.get(script)
-        if line is not None and not runs_program(line, "vitest"):
+        if line is not None and not _USE_OF_VITEST.search(line):
             evidence = f"package.json depends on tinybench, and has the script {script}"
             return FoundSuite(evidence, ("npm", "run", script), install_line(folder))
     return None

