@@ -69,17 +69,24 @@ function wrap({ Bench, Task }, version) {
     }
   }
   // vitest 1 to 4 runs tasks without `Bench.run`.
-  for (const [method, original] of methodsOf(Task, ['run', 'runSync', 'warmup'])) {
-    Task.prototype[method] = function (...options) {
-      if (this.bench instanceof Bench) shorten(this.bench)
-      return original.apply(this, options)
+  for (const [method, original] of methodsOf(Task, ['run', 'warmup'])) {
+    Task.prototype[method] = async function (...options) {
+      const isAlone = this.bench instanceof Bench && !running.has(this.bench)
+      if (isAlone) shorten(this.bench)
+      const returned = await original.apply(this, options)
+      if (isAlone && method === 'run') write(this.bench, [this])
+      return returned
     }
   }
 
   function ended(bench, returned) {
     running.delete(bench)
-    if (RESULTS) appendFileSync(RESULTS, bench.tasks.map((task) => lineOf(bench, task, version)).join(''))
+    write(bench, bench.tasks)
     return returned
+  }
+
+  function write(bench, tasks) {
+    if (RESULTS) appendFileSync(RESULTS, tasks.map((task) => lineOf(bench, task, version)).join(''))
   }
 }
 

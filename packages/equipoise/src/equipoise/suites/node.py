@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct, field
 
 from equipoise import helpers
-from equipoise.interop.reading import DECODE_ERRORS
+from equipoise.interop.reading import DECODE_ERRORS, read_within_bounds
 from equipoise.suites.searching import text_in
 
 INSTALL = "if test -f package-lock.json; then npm ci; else npm install; fi"
@@ -25,6 +25,7 @@ _INSTALLS_BY_LOCK_FILE = {
 }
 TINYBENCH_MODULE = Path(helpers.__file__).with_name("equipoise_tinybench.mjs")
 """Module of Node that shortens the runs of tinybench, and writes the times."""
+_RESULTS_NAME = "the results of tinybench"
 _RESULTS_VARIABLE = "EQUIPOISE_TINYBENCH"
 _OPTIONS_VARIABLE = "NODE_OPTIONS"
 
@@ -76,9 +77,47 @@ def installed_version(package: str) -> str:
     raise SystemExit(f"{package} is not installed in {here}/node_modules: build with `npm ci`")
 
 
-def short_runs(results: Path | None = None) -> Mapping[str, str]:
+class Task(Struct):
+    """A task of tinybench, with its mean time or the reason why it has none."""
+
+    version: str
+    """Version of tinybench."""
+    task: str
+    bench: str | None = None
+    """Name of the series of tasks; ``None`` if the script gave none."""
+    mean_ms: float | None = None
+    failure: str | None = None
+
+    @property
+    def name(self) -> str:
+        """Name of the task behind the name of its series."""
+        return self.task if self.bench is None else f"{self.bench} > {self.task}"
+
+    @property
+    def problem(self) -> str:
+        """Reason why the task has no time, in one line."""
+        return " ".join((self.failure or "it has no time").split())
+
+
+def tasks_in(results: Path) -> list[Task]:
+    """Return the tasks in a file that `TINYBENCH_MODULE` wrote.
+
+    Raise `SystemExit` if a line cannot be read, and `UnusableInput` if the file cannot.
+    """
+    tasks: list[Task] = []
+    for number, line in read_within_bounds(_RESULTS_NAME, results).lines():
+        try:
+            tasks.append(msgspec.json.decode(line, type=Task))
+        except DECODE_ERRORS as error:
+            raise SystemExit(f"{_RESULTS_NAME}: line {number} cannot be read: {error}") from None
+    return tasks
+
+
+def short_runs(results: Path) -> Mapping[str, str]:
     """Return variables with which tinybench runs briefly, and writes its times to a file."""
     option = f"--import={TINYBENCH_MODULE.as_uri()}"
     own_options = os.environ.get(_OPTIONS_VARIABLE, "")
-    variables = {_OPTIONS_VARIABLE: f"{own_options} {option}".strip()}
-    return variables if results is None else {**variables, _RESULTS_VARIABLE: str(results)}
+    return {
+        _OPTIONS_VARIABLE: f"{own_options} {option}".strip(),
+        _RESULTS_VARIABLE: str(results),
+    }

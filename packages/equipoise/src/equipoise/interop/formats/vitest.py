@@ -104,7 +104,7 @@ def reading_of(file: SourceFile, root: Path | None = None) -> Reading:
     processes: list[Process] = []
     for name, (_, latency) in zip(names, benchmarks, strict=True):
         if latency.mean is None:
-            notes.append(f"{quote(name)} has no time, because it failed")
+            notes.append(f"{quote(name)} has no time")
         else:
             processes.append(_process(name, latency, latency.mean))
     return Reading(tool="vitest", metric=TIME, processes=tuple(processes), notes=tuple(notes))

@@ -10,41 +10,14 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import msgspec
-from msgspec import Struct
-
-from equipoise.interop.reading import (
-    DECODE_ERRORS,
-    TIME,
-    Process,
-    number_equal_names,
-    quote,
-    read_within_bounds,
-)
-from equipoise.suites.node import INSTALL, install_line, manifest_in, short_runs
+from equipoise.interop.reading import TIME, Process, number_equal_names, quote
+from equipoise.suites.node import INSTALL, install_line, manifest_in, short_runs, tasks_in
 from equipoise.suites.running import run, times_of
 from equipoise.suites.tool import BenchmarkTool, Command, FoundSuite, Measurement
 
 _SCRIPTS = ("bench", "benchmark")
 _COMMAND = ("npm", "run", _SCRIPTS[0])
 _USE_OF_VITEST = re.compile(r"\bvitest\s")
-_RESULTS_NAME = "the results of tinybench"
-
-
-class _Task(Struct):
-    """A line of the results: a task, and its mean time or the reason why it has none."""
-
-    version: str
-    """Version of tinybench."""
-    task: str
-    bench: str | None = None
-    """Name of the series of tasks; ``None`` if the script gave none."""
-    mean_ms: float | None = None
-    failure: str | None = None
-
-    @property
-    def name(self) -> str:
-        return self.task if self.bench is None else f"{self.bench} > {self.task}"
 
 
 def _measure(command: Command, folder: Path) -> Iterator[Measurement]:
@@ -56,17 +29,11 @@ def _measure(command: Command, folder: Path) -> Iterator[Measurement]:
 
 
 def _processes(results: Path) -> Iterator[Process]:
-    tasks: list[_Task] = []
-    for number, line in read_within_bounds(_RESULTS_NAME, results).lines():
-        try:
-            tasks.append(msgspec.json.decode(line, type=_Task))
-        except DECODE_ERRORS as error:
-            raise SystemExit(f"{_RESULTS_NAME}: line {number} cannot be read: {error}") from None
+    tasks = tasks_in(results)
     names = number_equal_names(task.name for task in tasks)
     for name, task in zip(names, tasks, strict=True):
         if task.mean_ms is None:
-            problem = " ".join((task.failure or "it has no time").split())
-            raise SystemExit(f"tinybench {task.version}: {quote(name)} failed: {problem}")
+            raise SystemExit(f"tinybench {task.version}: {quote(name)} failed: {task.problem}")
         yield Process(name, {TIME: task.mean_ms / 1000})
 
 

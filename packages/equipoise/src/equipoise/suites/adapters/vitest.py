@@ -11,13 +11,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from equipoise.interop.formats import vitest
-from equipoise.interop.reading import read_within_bounds
+from equipoise.interop.reading import quote, read_within_bounds
 from equipoise.suites.node import (
     INSTALL,
     install_line,
     installed_version,
     manifest_in,
     short_runs,
+    tasks_in,
 )
 from equipoise.suites.running import run, times_of
 from equipoise.suites.searching import files_named
@@ -33,19 +34,25 @@ _PARALLEL_OPTIONS = ("--fileParallelism", "--no-file-parallelism", "--maxWorkers
 
 
 def _measure(command: Command, folder: Path) -> Iterator[Measurement]:
-    results = folder / "results.json"
     version = installed_version("vitest")
-    run(_with_results(command, version, results), folder / "output", short_runs())
+    results, tasks = folder / "results.json", folder / "tasks.jsonl"
+    run(_with_results(command, version, results), folder / "output", short_runs(tasks))
     if not results.exists():
-        raise SystemExit(
-            f"{command[0]} wrote no results of vitest {version}: did it run the suite?"
-        )
+        raise SystemExit(f"{command[0]} wrote no results of vitest {version}")
     file = read_within_bounds(f"the results of vitest {version}", results)
     reading = vitest.reading_of(file, Path.cwd())
     if reading.notes or not reading.processes:
-        problem = "; ".join(reading.notes) or "it measured no benchmark"
-        raise SystemExit(f"vitest {version}: {problem}")
+        problems = (*reading.notes, *_failures(tasks)) or ("it measured no benchmark",)
+        raise SystemExit(f"vitest {version}: {'; '.join(problems)}")
     yield from times_of(reading.processes)
+
+
+def _failures(tasks: Path) -> Iterator[str]:
+    """Yield the errors of benchmarks, which vitest 1 to 4 does not print."""
+    if tasks.exists():
+        for task in tasks_in(tasks):
+            if task.failure is not None:
+                yield f"{quote(task.task)} failed: {task.problem}"
 
 
 def _with_results(command: Command, version: str, results: Path) -> Command:
