@@ -57,9 +57,16 @@ function wrap({ Bench, Task }, version) {
       // `run` and `runConcurrently` may call each other.
       if (running.has(this)) return original.apply(this, options)
       running.add(this)
-      const returned = original.apply(this, options)
-      if (method === 'runSync') return ended(this, returned)
-      return returned.then((tasks) => ended(this, tasks))
+      const end = () => {
+        running.delete(this)
+        write(this, this.tasks)
+      }
+      if (method !== 'runSync') return original.apply(this, options).finally(end)
+      try {
+        return original.apply(this, options)
+      } finally {
+        end()
+      }
     }
   }
   for (const [method, original] of methodsOf(Bench, ['warmup'])) {
@@ -77,12 +84,6 @@ function wrap({ Bench, Task }, version) {
       if (isAlone && method === 'run') write(this.bench, [this])
       return returned
     }
-  }
-
-  function ended(bench, returned) {
-    running.delete(bench)
-    write(bench, bench.tasks)
-    return returned
   }
 
   function write(bench, tasks) {
@@ -108,13 +109,18 @@ function failureOf(result) {
   return error ? String(error.message ?? error) : `it was not completed (${result?.state ?? 'no result'})`
 }
 
-for (const folder of installedTinybench()) {
-  const { version } = JSON.parse(readFileSync(join(folder, '..', 'package.json'), 'utf8'))
-  // Versions 2 and 3 have separate classes for `import` and `require`.
-  for (const name of ['index.js', 'index.cjs']) {
-    const file = join(folder, name)
-    if (!existsSync(file)) continue
-    const module = await import(pathToFileURL(file))
-    wrap({ ...module.default, ...module }, version)
+async function main() {
+  for (const folder of installedTinybench()) {
+    const { version } = JSON.parse(readFileSync(join(folder, '..', 'package.json'), 'utf8'))
+    // Versions 2 and 3 have separate classes for `import` and `require`.
+    for (const name of ['index.js', 'index.cjs']) {
+      const file = join(folder, name)
+      if (!existsSync(file)) continue
+      const module = await import(pathToFileURL(file))
+      wrap({ ...module.default, ...module }, version)
+    }
   }
 }
+
+// Node loads this module in every program, such as npm, which must go on.
+await main().catch((error) => console.error(`Equipoise cannot observe tinybench: ${error.message}`))

@@ -1,4 +1,4 @@
-"""What the tools of Node have in common: ``package.json``, installed packages, and tinybench.
+"""The common parts of the tools of Node: ``package.json``, installed packages, and tinybench.
 
 vitest measures with tinybench, too. Neither tool has an option for the time of a benchmark. So a
 module that Node loads first, ``helpers/equipoise_tinybench.mjs``, shortens the runs.

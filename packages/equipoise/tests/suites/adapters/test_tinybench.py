@@ -171,6 +171,33 @@ def test_synchronous_runs_are_written(version: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.live("node", package="nodejs")
+def test_a_tinybench_of_an_unknown_layout_is_named(tmp_path: Path) -> None:
+    packages_of("tinybench", VERSIONS[-1])
+    folder = "node_modules/tinybench"
+    files = {f"{folder}/package.json": '{"exports": {"node": {"import": "./x.js"}}}'}
+    written(tmp_path, {**files, f"{folder}/x.js": "", "bench.mjs": ""})
+    done = run("tinybench", "node", "bench.mjs", folder=tmp_path)
+    assert done.returncode == 1
+    first, second = done.stderr.splitlines()
+    assert first.startswith("Equipoise cannot observe tinybench: ")
+    assert second == "node ran no benchmark of tinybench 2 to 6"
+
+
+@pytest.mark.live("node", package="nodejs")
+@pytest.mark.parametrize("version", VERSIONS)
+def test_an_error_that_the_script_catches_is_not_lost(version: str, tmp_path: Path) -> None:
+    installed(tmp_path, version)
+    text = f"""{IMPORT}
+    const bench = new Bench({{ time: 5, throws: true }})
+    bench.add('bad', () => {{ throw new Error('no data') }})
+    await bench.run().catch(() => {{}})
+    """
+    written(tmp_path, {"bench.mjs": text})
+    done = run("tinybench", "node", "bench.mjs", folder=tmp_path)
+    assert done.stderr == f"tinybench {version}: 'bad' failed: no data\n"
+
+
+@pytest.mark.live("node", package="nodejs")
 def test_a_script_without_tinybench_is_an_error(tmp_path: Path) -> None:
     packages_of("tinybench", VERSIONS[-1])
     written(tmp_path, {"bench.mjs": "console.log('nothing')\n"})
