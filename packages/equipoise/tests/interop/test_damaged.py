@@ -42,6 +42,7 @@ WHOLE = {
     "go": (SAMPLES / "go.txt").read_bytes(),
     "rebench": (SAMPLES / "rebench.data").read_bytes(),
     "sysbench": (SAMPLES / "sysbench.txt").read_bytes(),
+    "vitest": (SAMPLES / "vitest_4.1.12.json").read_bytes(),
     "csv": CSV.encode(),
     "libtest": LIBTEST.encode(),
 }

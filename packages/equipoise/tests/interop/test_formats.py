@@ -21,6 +21,8 @@ from packages.equipoise.tests.imports import SAMPLES, reading_of, written
         ("go.txt", "go", "go test -bench"),
         ("rebench.data", "rebench", "ReBench"),
         ("sysbench.txt", "sysbench", "sysbench 1.0.20"),
+        ("vitest_4.1.12.json", "vitest", "vitest"),
+        ("vitest_5.1.2.json", "vitest", "vitest"),
     ],
 )
 def test_content_determines_the_format_and_the_tool(sample: str, form: str, tool: str) -> None:
@@ -245,3 +247,37 @@ def test_pyperf_suites_keep_the_common_metadata(tmp_path: Path) -> None:
     assert process.iterations == {"memory_bytes": [3.0, 5.0], "warmup_memory_bytes": [9.0]}
     assert process.host == "h"
     assert reading.notes == ("1 runs that only calibrated have no value",)
+
+
+def test_each_benchmark_of_a_file_of_vitest_is_a_process_with_its_mean() -> None:
+    _, reading = reading_of(SAMPLES / "vitest_4.1.12.json")
+    assert {process.benchmark: process.values for process in reading.processes} == {
+        "sort.bench.js > sort > normal": {"time_s": pytest.approx(1.0447727368656e-6)},
+        "sort.bench.js > sort > reverse": {"time_s": pytest.approx(0.7897491445978e-6)},
+        "sum.bench.js > sum": {"time_s": pytest.approx(193.2869965210681e-6)},
+    }
+    _, reading = reading_of(SAMPLES / "vitest_5.1.2.json")
+    assert {process.benchmark: process.values for process in reading.processes} == {
+        "sort.bench.js > sort > both > normal": {"time_s": pytest.approx(0.7299049080983e-6)},
+        "sort.bench.js > sort > both > reverse": {"time_s": pytest.approx(0.7425442125018e-6)},
+        "sort.bench.js > sort > one > normal": {"time_s": pytest.approx(0.6315158688558e-6)},
+    }
+
+
+@pytest.mark.parametrize("name", ["vitest_4.1.12.json", "vitest_5.1.2.json"])
+def test_samples_of_vitest_are_iterations_and_a_failed_benchmark_is_noted(
+    name: str, tmp_path: Path
+) -> None:
+    text = (SAMPLES / name).read_text()
+    file = json.loads(text)
+    if "files" in file:
+        first, second, *_ = file["files"][0]["groups"][0]["benchmarks"]
+    else:
+        tasks = file["testResults"][0]["assertionResults"][0]["benchmarks"][0]["tasks"]
+        first, second = (task["latency"] for task in tasks)
+    first["samples"] = [1.0, 3.0]
+    second["mean"] = None
+    _, reading = reading_of(written(tmp_path, "file.json", json.dumps(file)))
+    assert reading.processes[0].iterations == {"time_s": [1e-3, 3e-3]}
+    (note,) = reading.notes
+    assert note.endswith("reverse' has no time")

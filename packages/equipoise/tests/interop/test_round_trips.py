@@ -92,7 +92,15 @@ def test_a_file_of_hyperfine_2_comes_back_in_the_layout_of_1(recorded: Recorded)
 
 
 @pytest.mark.parametrize(
-    "sample", ["hyperfine_2.0.0.json", "jmh_1.37.json", "go.txt", "rebench.data", "sysbench.txt"]
+    "sample",
+    [
+        "hyperfine_2.0.0.json",
+        "jmh_1.37.json",
+        "go.txt",
+        "rebench.data",
+        "sysbench.txt",
+        "vitest_4.1.12.json",
+    ],
 )
 def test_pandas_reads_every_value_of_an_import(
     sample: str, tmp_path: Path, recorded: Recorded

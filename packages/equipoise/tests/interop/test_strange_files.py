@@ -35,6 +35,9 @@ NUMBERS = {
     "libtest": "test a ... bench:  %s ns/iter (+/- 1)\n",
     "rebench": "1\t1\t%s\tms\ttotal\tBounce\tfast\tSuite\t\t1\t\t\n",
     "sysbench": "sysbench 1.0.20\n    total time:   %ss\n    total number of events:  1\n",
+    "vitest": (
+        '{"files": [{"groups": [{"fullName": "f", "benchmarks": [{"name": "a", "mean": %s}]}]}]}'
+    ),
     "csv": "condition,value\na,%s\n",
 }
 """A file of each format with one number left open."""

@@ -42,6 +42,22 @@ SUITES = [
         "tests/test_sum.py has a test with a benchmark fixture",
     ),
     (
+        {
+            "package.json": '{"devDependencies": {"vitest": "^4.0.0"}}',
+            "src/sum.bench.mts": "bench('sum', sum)\n",
+        },
+        "--kind vitest",
+        "package.json depends on vitest, and src/sum.bench.mts is a benchmark",
+    ),
+    (
+        {
+            "package.json": '{"scripts": {"bench": "tsx sum.ts"}, '
+            '"dependencies": {"tinybench": "^6.0.0"}}',
+        },
+        "--kind tinybench",
+        "package.json depends on tinybench, and has the script bench",
+    ),
+    (
         {"CMakeLists.txt": CMAKE, "perf/CMakeLists.txt": PERF},
         "--kind google-benchmark --build 'cmake -B build -DCMAKE_BUILD_TYPE=Release && "
         "cmake --build build --target sums' -- ./build/perf/sums",
@@ -68,6 +84,8 @@ NO_SUITES: list[dict[str, str]] = [
     {"node_modules/x/test_x.py": "def test_x(benchmark):\n    pass\n"},
     {"CMakeLists.txt": CMAKE},
     {"pom.xml": POM.format(jar="benchmarks").replace("jmh-core", "junit")},
+    {"package.json": '{"devDependencies": {"vitest": "^4.0.0"}}', "sum.test.ts": ""},
+    {"package.json": '{"dependencies": {"tinybench": "^6.0.0"}}'},
 ]
 
 

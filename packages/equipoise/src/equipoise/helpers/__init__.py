@@ -4,4 +4,6 @@ equipoise_metrics  reports the metrics of a Python program; the file may be copi
 harness            times a Python callable or a command
 pytest_plugin      a fixture for pytest
 criterion_runner   runs programs of criterion briefly
+
+``equipoise_tinybench.mjs``, for Node, runs tinybench briefly and writes its times.
 """

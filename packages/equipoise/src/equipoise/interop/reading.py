@@ -8,7 +8,8 @@ import io
 import math
 import os
 import stat
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -147,6 +148,20 @@ def quote(text: object) -> str:
     full_text = str(text)
     is_short = len(full_text) <= _MAX_QUOTED_LENGTH
     return repr(full_text if is_short else f"{full_text[:_MAX_QUOTED_LENGTH]}…")
+
+
+def number_equal_names(names: Iterable[str]) -> list[str]:
+    """Return the names, with a number behind each name that occurred before: ``sort (2)``."""
+    distinct_names: dict[str, None] = {}
+    counts: Counter[str] = Counter()
+    for name in names:
+        counts[name] += 1
+        distinct_name = name if counts[name] == 1 else f"{name} ({counts[name]})"
+        while distinct_name in distinct_names:
+            counts[name] += 1
+            distinct_name = f"{name} ({counts[name]})"
+        distinct_names[distinct_name] = None
+    return list(distinct_names)
 
 
 def with_version(tool: str, version: str | None) -> str:

@@ -8,6 +8,7 @@ In reading order:
 - ``searching.py``: searches a folder for files with a text
 - ``trial.py``: runs one process of a tool, and reports what it measured
 - ``running.py``: runs a tool's command
+- ``node.py``: the common parts of the tools of Node
 """
 
 from __future__ import annotations

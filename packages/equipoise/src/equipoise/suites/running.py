@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from equipoise.interop.reading import TIME, Process
@@ -13,16 +14,25 @@ _TAIL_BYTES = 4096
 """Number of bytes of the end of a tool's output in an error message."""
 
 
-def run(command: Command, output: Path, *, stderr: int | None = None) -> None:
+def run(
+    command: Command,
+    output: Path,
+    variables: Mapping[str, str] | None = None,
+    *,
+    stderr: int | None = None,
+) -> None:
     """Run a command; its standard output goes to a file.
 
-    ``stderr`` is the place of its errors, as for `subprocess.run`.
+    ``variables`` are added to the environment, or replace variables of it. ``stderr`` is the place
+    of its errors, as for `subprocess.run`.
 
     Raise `SystemExit` if the command cannot start or fails.
     """
     try:
         with output.open("wb") as file:
-            status = subprocess.run(command, stdout=file, stderr=stderr, check=False).returncode
+            environment = {**os.environ, **(variables or {})}
+            done = subprocess.run(command, stdout=file, stderr=stderr, env=environment, check=False)
+            status = done.returncode
     except OSError as error:
         raise SystemExit(f"cannot start {command[0]}: {error.strerror}") from None
     if status != 0:

@@ -14,6 +14,7 @@ from equipoise.interop.formats import (
     pytest_benchmark,
     rebench,
     sysbench,
+    vitest,
 )
 from equipoise.interop.reading import Format, Reading
 
@@ -30,6 +31,7 @@ FORMATS: dict[str, Format[Reading]] = {
         libtest,
         rebench,
         sysbench,
+        vitest,
         plain_csv,
     )
 }

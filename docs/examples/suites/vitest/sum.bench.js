@@ -1,0 +1,6 @@
+import { bench } from 'vitest'
+import { sum } from './sum.js'
+
+bench('sum', () => {
+  sum()
+})

@@ -1,0 +1,97 @@
+"""JavaScript: the benchmarks of vitest.
+
+The times come from the file of ``--outputJson`` (vitest 1.5 to 4), or from the JSON report of tests
+(vitest 5). vitest 5 would run several files at once, so it gets ``--no-file-parallelism``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from equipoise.interop.formats import vitest
+from equipoise.interop.reading import quote, read_within_bounds
+from equipoise.suites.node import (
+    INSTALL,
+    install_line,
+    installed_version,
+    manifest_in,
+    short_runs,
+    tasks_in,
+)
+from equipoise.suites.running import run, times_of
+from equipoise.suites.searching import files_named
+from equipoise.suites.tool import BenchmarkTool, Command, FoundSuite, Measurement
+
+_COMMAND = ("npx", "vitest", "bench", "--run")
+_BENCHMARK_FILE = r".*\.(bench|benchmark)\.[cm]?[jt]sx?"
+_OLDEST_VERSION = (1, 5)
+"""First version with ``--outputJson``."""
+_FIRST_VERSION_WITH_REPORT = (5, 0)
+_RESULTS_OPTION = "--outputJson"
+_PARALLEL_OPTIONS = ("--fileParallelism", "--no-file-parallelism", "--maxWorkers")
+
+
+def _measure(command: Command, folder: Path) -> Iterator[Measurement]:
+    version = installed_version("vitest")
+    results, tasks = folder / "results.json", folder / "tasks.jsonl"
+    run(_with_results(command, version, results), folder / "output", short_runs(tasks))
+    if not results.exists():
+        raise SystemExit(f"{command[0]} wrote no results of vitest {version}")
+    file = read_within_bounds(f"the results of vitest {version}", results)
+    reading = vitest.reading_of(file, Path.cwd())
+    if reading.notes or not reading.processes:
+        problems = (*reading.notes, *_failures(tasks)) or ("it measured no benchmark",)
+        raise SystemExit(f"vitest {version}: {'; '.join(problems)}")
+    yield from times_of(reading.processes)
+
+
+def _failures(tasks: Path) -> Iterator[str]:
+    """Yield the errors of benchmarks, which vitest 1 to 4 does not print."""
+    if tasks.exists():
+        for task in tasks_in(tasks):
+            if task.failure is not None:
+                yield f"{quote(task.task)} failed: {task.problem}"
+
+
+def _with_results(command: Command, version: str, results: Path) -> Command:
+    """Return the command with options of a version of vitest that write results to a file."""
+    numbers = _version_numbers(version)
+    if numbers < _OLDEST_VERSION:
+        raise SystemExit(f"vitest {version} cannot write its results: install vitest 1.5 or newer")
+    if any(argument.partition("=")[0] == _RESULTS_OPTION for argument in command):
+        raise SystemExit(f"remove {_RESULTS_OPTION}, because Equipoise sets it")
+    if numbers < _FIRST_VERSION_WITH_REPORT:
+        return _with_options(command, [_RESULTS_OPTION, str(results)])
+    options = ["--reporter=default", "--reporter=json", f"--outputFile.json={results}"]
+    if not any(argument.partition("=")[0] in _PARALLEL_OPTIONS for argument in command):
+        options.append("--no-file-parallelism")
+    return _with_options(command, options)
+
+
+def _with_options(command: Command, options: Sequence[str]) -> Command:
+    """Return the command with options; ``npm run`` needs ``--`` before the options of a script."""
+    is_script_of_npm = os.path.basename(command[0]) == "npm" and "--" not in command
+    return (*command, *(("--",) if is_script_of_npm else ()), *options)
+
+
+def _version_numbers(version: str) -> tuple[int, ...]:
+    """Return the first two numbers of a version."""
+    numbers = version.split(".")[:2]
+    if not all(number.isdecimal() for number in numbers):
+        raise SystemExit(f"the version of vitest is unknown: {version or 'it is empty'}")
+    return tuple(map(int, numbers))
+
+
+def _find(folder: Path) -> FoundSuite | None:
+    manifest = manifest_in(folder)
+    if manifest is None or not manifest.depends_on("vitest"):
+        return None
+    for file in files_named(folder, _BENCHMARK_FILE):
+        evidence = f"package.json depends on vitest, and {file.relative_to(folder)} is a benchmark"
+        return FoundSuite(evidence, _COMMAND, install_line(folder))
+    return None
+
+
+TOOL = BenchmarkTool("vitest", measure=_measure, find=_find, command=_COMMAND, build=INSTALL)
