@@ -2,7 +2,7 @@
 
 In reading order:
 
-- ``tool.py``: what the gate must know of a tool
+- ``tool.py``: the description of a tool
 - ``adapters``: the tools, a file each; a new tool is a new file with a ``TOOL``
 - ``finding.py``: finds the suite of a folder
 - ``searching.py``: searches a folder for files with a text
