@@ -17,11 +17,11 @@ is there.
 
 from __future__ import annotations
 
-import asyncio
+import contextlib
 import inspect
 import os
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
@@ -31,11 +31,17 @@ import pytest
 FIXTURE = "equipoise_benchmark"
 PLUGIN_FIXTURES = ("benchmark", "codspeed_benchmark")
 """Fixtures of pytest-benchmark and pytest-codspeed; the latter has both."""
+PLUGIN_PACKAGES = ("pytest_benchmark.", "pytest_codspeed.")
 PYTEST_BENCHMARK_S = 0.1
 """Seconds for which pytest-benchmark repeats a function under a gate, instead of 1 s."""
-CODSPEED_OPTIONS = {"codspeed_warmup_time": 0.02, "codspeed_max_time": 0.1}
-"""Options of pytest-codspeed under a gate: seconds of its warm-up, and of the repetitions of a
-function, instead of 1 s and 3 s."""
+CODSPEED_OPTIONS = {
+    "codspeed": True,
+    "codspeed_mode": "walltime",
+    "codspeed_warmup_time": 0.02,
+    "codspeed_max_time": 0.1,
+}
+"""Options of pytest-codspeed under a gate: it measures seconds, and warms up and repeats a function
+for so many seconds, instead of 1 s and 3 s."""
 CODSPEED_MARKERS = ("benchmark", "codspeed_benchmark")
 """Markers of pytest-codspeed for a whole test that is a benchmark."""
 METRICS_VARIABLE = "EQUIPOISE_METRICS"
@@ -79,14 +85,14 @@ class Benchmark:
         if self._was_used:
             raise RuntimeError(f"{FIXTURE} was called twice in {self._name}: write two tests")
         self._was_used = True
-        function = awaiting(function)
-        result = function(*args, **kwargs)
-        if os.environ.get(METRICS_VARIABLE):
-            # A late import, because most runs of pytest measure nothing.
-            from equipoise.helpers.equipoise_metrics import report_iterations
+        with awaiting(function) as call:
+            result: Returned = call(*args, **kwargs)
+            if os.environ.get(METRICS_VARIABLE):
+                # A late import, because most runs of pytest measure nothing.
+                from equipoise.helpers.equipoise_metrics import report_iterations
 
-            seconds, resolution_s = _time_calls(lambda: function(*args, **kwargs))
-            report_iterations(f"{self._name} time_s", seconds, resolution_s)
+                seconds, resolution_s = _time_calls(lambda: call(*args, **kwargs))
+                report_iterations(f"{self._name} time_s", seconds, resolution_s)
         return result
 
 
@@ -96,16 +102,28 @@ def equipoise_benchmark(request: pytest.FixtureRequest) -> Benchmark:
     return Benchmark(request.node.nodeid)
 
 
-def awaiting(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that waits for the result of an async function; others stay as they are."""
+@contextlib.contextmanager
+def awaiting(function: Callable[..., Any]) -> Iterator[Callable[..., Any]]:
+    """Yield a function that waits for the result of an async function.
+
+    A plain function stays as it is. The new function raises `RuntimeError` in an async test.
+    """
     if not inspect.iscoroutinefunction(function):
-        return function
-    loop = asyncio.new_event_loop()
+        yield function
+        return
+    import asyncio
 
-    def wait(*args: object, **kwargs: object) -> object:
-        return loop.run_until_complete(function(*args, **kwargs))
+    with asyncio.Runner() as runner:
+        loop = runner.get_loop()
 
-    return wait
+        def wait(*args: object, **kwargs: object) -> object:
+            coroutine = function(*args, **kwargs)
+            try:
+                return loop.run_until_complete(coroutine)
+            finally:
+                coroutine.close()
+
+        yield wait
 
 
 class AwaitingFixture:
@@ -116,11 +134,13 @@ class AwaitingFixture:
 
     def __call__(self, function: Callable[..., Any], *args: object, **kwargs: object) -> object:
         """Call the fixture."""
-        return self._fixture(awaiting(function), *args, **kwargs)
+        with awaiting(function) as call:
+            return self._fixture(call, *args, **kwargs)
 
     def pedantic(self, target: Callable[..., Any], *args: object, **kwargs: object) -> object:
         """Call the method of the fixture with the same name."""
-        return self._fixture.pedantic(awaiting(target), *args, **kwargs)
+        with awaiting(target) as call:
+            return self._fixture.pedantic(call, *args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
         """Return an attribute of the fixture."""
@@ -145,8 +165,10 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
         for argument in arguments
         if argument.startswith("--")
     }
-    gate_options: dict[str, object] = {"codspeed": True, **CODSPEED_OPTIONS}
-    gate_options["benchmark_max_time"] = Decimal(str(PYTEST_BENCHMARK_S))
+    gate_options: dict[str, object] = {
+        **CODSPEED_OPTIONS,
+        "benchmark_max_time": Decimal(str(PYTEST_BENCHMARK_S)),
+    }
     if not chosen & {"benchmark_disable", "benchmark_skip"}:
         # The configuration of a project may switch its benchmarks off for ordinary tests.
         gate_options |= {"benchmark_enable": True, "benchmark_skip": False}
@@ -167,7 +189,8 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
     arguments.update(
         (name, AwaitingFixture(fixture))
         for name, fixture in fixtures.items()
-        if callable(fixture) and hasattr(fixture, "pedantic")
+        # Another fixture may have the name `benchmark`, too.
+        if type(fixture).__module__.startswith(PLUGIN_PACKAGES)
     )
     try:
         return (yield)
