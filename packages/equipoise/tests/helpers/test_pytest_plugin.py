@@ -100,6 +100,22 @@ def test_a_benchmark_that_fails_fails(tmp_path: Path) -> None:
     assert session(tmp_path).returncode == 1
 
 
+def test_async_functions_are_awaited(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(
+        "import asyncio\n"
+        "async def later(n, *, more=0):\n    await asyncio.sleep(0.002)\n    return n + more\n"
+        "def test_it(equipoise_benchmark):\n"
+        "    assert equipoise_benchmark(later, 1, more=1) == 2\n"
+    )
+    done = session(tmp_path, "-W", "error")
+    assert done.returncode == 0, done.stdout
+    file = tmp_path / "metrics.jsonl"
+    gate = {"EQUIPOISE_METRICS": str(file), "EQUIPOISE_GATE_TREE": str(tmp_path)}
+    done = session(tmp_path, "-W", "error", **gate)
+    assert done.returncode == 0, done.stdout
+    assert all(metric["value"] > 0.002 for metric in metrics(file))
+
+
 def test_two_measurements_in_one_test_are_refused(tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text(
         "def test_it(equipoise_benchmark):\n"

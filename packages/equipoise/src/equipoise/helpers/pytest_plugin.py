@@ -11,8 +11,7 @@ If both plugins are installed, pytest-codspeed measures, as it does with the opt
 
 Under a gate each pytest process is one trial. The fixture calls the function many times, and the
 mean seconds of a call are the metric ``file.py::test_parse time_s``. In any other run of pytest the
-fixture calls the function once, without timing. A call of an async function ends when its result
-is there.
+fixture calls the function once, without timing. The fixtures wait for async functions.
 """
 
 from __future__ import annotations
@@ -32,6 +31,7 @@ FIXTURE = "equipoise_benchmark"
 PLUGIN_FIXTURES = ("benchmark", "codspeed_benchmark")
 """Fixtures of pytest-benchmark and pytest-codspeed; the latter has both."""
 PLUGIN_PACKAGES = ("pytest_benchmark.", "pytest_codspeed.")
+"""Prefixes of the modules of both plugins."""
 PYTEST_BENCHMARK_S = 0.1
 """Seconds for which pytest-benchmark repeats a function under a gate, instead of 1 s."""
 CODSPEED_OPTIONS = {
@@ -182,7 +182,7 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
     """Under a gate, let the fixtures of plugins wait for async functions."""
-    arguments = pyfuncitem.funcargs
+    arguments: dict[str, Any] = pyfuncitem.funcargs
     fixtures = {name: arguments[name] for name in PLUGIN_FIXTURES if name in arguments}
     if not _is_under_gate():
         return (yield)
@@ -203,7 +203,14 @@ def _codspeed_means(config: pytest.Config) -> list[float]:
     plugin = config.pluginmanager.get_plugin(_CODSPEED_PLUGIN)
     if plugin is None or not plugin.is_codspeed_enabled:
         return []
-    return [benchmark.stats.mean_ns / 1e9 for benchmark in plugin.instrument.benchmarks]
+    benchmarks = getattr(getattr(plugin, "instrument", None), "benchmarks", None)
+    if benchmarks is None:
+        pytest.exit(
+            "pytest-codspeed does not measure wall time: install version 3 or later, or add "
+            "-p no:codspeed",
+            pytest.ExitCode.USAGE_ERROR,
+        )
+    return [benchmark.stats.mean_ns / 1e9 for benchmark in benchmarks]
 
 
 def _plugin_mean(item: pytest.Item) -> float | None:

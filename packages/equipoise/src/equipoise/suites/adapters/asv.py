@@ -82,7 +82,7 @@ def _measure(command: Command, folder: Path) -> Iterator[Measurement]:
     yield Measurement(metric, results.value, _UNITS.get(metric))
 
 
-def _list(printed_lines: PrintedLines) -> Mapping[str, tuple[str, ...]]:
+def _list(printed_lines: PrintedLines) -> Mapping[str, tuple[str, ...] | None]:
     """Return the options that choose each benchmark with each combination of parameters.
 
     Raise `UnusableInput` if the list is not complete.
