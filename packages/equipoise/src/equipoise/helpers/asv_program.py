@@ -254,7 +254,6 @@ def _patterns(expressions: Sequence[str]) -> list[re.Pattern[str]]:
 def _standard_output_elsewhere() -> Iterator[Any]:
     """Yield the standard output; everything that the suite prints goes to standard error."""
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as output:
-        sys.stdout.flush()
         os.dup2(2, 1)
         yield output
 

@@ -139,21 +139,36 @@ def common_benchmarks(
             )
             for condition, checkout in zip(conditions, checkouts, strict=True)
         ]
-        names, program_warnings = _common_names(tool.name, checkouts, list(map(tuple, selections)))
+        timed_selections = [
+            {name: selection for name, selection in listed.items() if selection is not None}
+            for listed in selections
+        ]
+        names, program_warnings = _common_names(
+            tool.name, checkouts, list(map(tuple, timed_selections))
+        )
         prefix = f"{program.name}: " if len(programs) > 1 else ""
-        untimed_names: list[str] = []
-        for name in names:
-            selection = selections[0][name]
-            if selection is None or any(listed[name] is None for listed in selections):
-                untimed_names.append(prefix + name)
-            else:
-                command = tool.listing.command_for(selection, program.command)
-                benchmarks.append(Benchmark(prefix + name, command))
-        warnings += (*program_warnings, *_untimed_warnings(tool.name, untimed_names))
+        benchmarks += (
+            Benchmark(
+                prefix + name,
+                tool.listing.command_for(timed_selections[0][name], program.command),
+            )
+            for name in names
+        )
+        warnings += (*program_warnings, *_untimed_warnings(tool.name, selections))
     return tuple(benchmarks), tuple(warnings)
 
 
-def _untimed_warnings(tool_name: str, names: Sequence[str]) -> tuple[CampaignWarning, ...]:
+def _untimed_warnings(
+    tool_name: str, all_selections: Sequence[Mapping[str, tuple[str, ...] | None]]
+) -> tuple[CampaignWarning, ...]:
+    names = list(
+        dict.fromkeys(
+            name
+            for selections in all_selections
+            for name, selection in selections.items()
+            if selection is None
+        )
+    )
     if not names:
         return ()
     has, was = ("has", "was") if len(names) == 1 else ("have", "were")

@@ -18,6 +18,7 @@ from equipoise.suites.finding import only_suite_in
 from packages.equipoise.tests.cli.conftest import Gate
 from packages.equipoise.tests.kinds.gate.test_command import document
 from packages.equipoise.tests.programs import finished
+from packages.equipoise.tests.repositories import MadeRepository, repository
 from packages.equipoise.tests.suites.adapters.python_projects import example_project, python_of
 from packages.equipoise.tests.suites.test_finding import written
 from packages.equipoise.tests.suites.test_trial import reported, run
@@ -123,6 +124,15 @@ FILES = {
     "perf/suite.py": SUITE,
     "parsing.py": PARSING,
 }
+
+FAKE_PYTHON = """#!/bin/sh
+for word; do case $word in
+  --list) cat list.json; exit ;;
+  --results=*) cp results.json "${word#*=}" ;;
+esac; done
+"""
+TIMED_ONE = '{"name": "%s", "type": "time", "params": [null]}'
+MEMORY = '{"name": "mem_list", "type": "memory", "params": ["1", "2"]}'
 
 live = pytest.mark.live("python3")
 
@@ -401,3 +411,85 @@ def test_a_gate_compares_the_unchanged_example(python: str, tmp_path: Path, gate
     answer = gate(project, "--baseline", "before", *options, *words, PYTHONPATH="")
     (row,) = document(answer)["gate"]["rows"]
     assert (row["benchmark"], row["ratio"]) == ("benchmarks.MemSuite.mem_list", 1.0)
+
+
+def fake_project(folder: Path, *benchmarks: str) -> MadeRepository:
+    """A repository with a program in place of Python, which lists these benchmarks."""
+    project = repository(folder / "project")
+    project.write("python", FAKE_PYTHON, executable=True)
+    listing = f'{{"benchmarks": [{", ".join(benchmarks)}], "is_chosen": false}}'
+    project.write("list.json", listing)
+    project.write("results.json", '{"type": "time", "value": 0.5}')
+    project.commit()
+    return project
+
+
+FAKE_GATE = ("--baseline", "HEAD~1", "--kind", "asv", "--blocks", "1", "--json", "-", "--")
+
+
+def test_benchmarks_without_a_time_are_named(tmp_path: Path, gate: Gate) -> None:
+    project = fake_project(tmp_path, TIMED_ONE % "time_a", TIMED_ONE % "time_b", MEMORY)
+    project.write("list.json", (project.path / "list.json").read_text().replace("_b", "_c"))
+    project.commit()
+    result = document(gate(project, *FAKE_GATE, "./python", "-b", "x"))
+    (row,) = result["gate"]["rows"]
+    assert (row["benchmark"], row["candidate_median"]) == ("time_a", 0.5)
+    assert [(warning["summary"], warning["hint"]) for warning in result["warnings"][:3]] == [
+        (
+            "time_b is only in the baseline, and was not compared",
+            "compare it once both revisions have it",
+        ),
+        (
+            "time_c is only in the candidate, and was not compared",
+            "compare it once both revisions have it",
+        ),
+        (
+            "mem_list(1) and mem_list(2) have no time, and were not compared",
+            "choose another metric of asv with --metrics",
+        ),
+    ]
+    assert result["conditions"][0]["command"][-3:] == ["-b", "x", "--run=time_a"]
+
+
+def test_revisions_without_a_common_benchmark_are_refused(tmp_path: Path, gate: Gate) -> None:
+    project = fake_project(tmp_path, TIMED_ONE % "time_a", MEMORY)
+    project.write("list.json", (project.path / "list.json").read_text().replace("_a", "_c"))
+    project.commit()
+    answer = gate(project, *FAKE_GATE, "./python")
+    assert answer.status == 2
+    assert "the two revisions have no benchmark of asv in common" in answer.err
+
+
+@pytest.mark.parametrize(
+    ("results", "problem"),
+    [
+        ('{"type": "time", "value": 0.5', "wrote no results: it is not a Python with asv"),
+        ('{"type": "time"}', "the benchmark has no value"),
+        ('{"error": "suite.time_a: ValueError: bad"}', "suite.time_a: ValueError: bad"),
+    ],
+)
+def test_a_trial_without_a_value_fails(
+    results: str, problem: str, tmp_path: Path, gate: Gate
+) -> None:
+    project = fake_project(tmp_path, TIMED_ONE % "time_a")
+    project.write("results.json", results)
+    project.commit()
+    answer = gate(project, *FAKE_GATE, "./python")
+    assert answer.status == 3, answer
+    assert problem in answer.err
+
+
+@live
+def test_hostile_parameters_become_one_printable_name(python: str, tmp_path: Path) -> None:
+    suite = (
+        "class Hostile:\n"
+        "    def __repr__(self):\n        return '\\x1b[31m<b>\\n@all'\n"
+        "def time_it(hostile):\n    pass\n"
+        "time_it.params = [Hostile(), Hostile()]\n"
+    )
+    folder = written(tmp_path, {**FILES, "perf/suite.py": suite})
+    found = selections(listed(python, folder).stdout)
+    assert [*found] == [rf"suite.time_it(\x1b[31m<b>\n@all ({number}))" for number in range(2)]
+    options = found[r"suite.time_it(\x1b[31m<b>\n@all (1))"]
+    assert options is not None
+    assert values_of(python, folder, *options).keys() == {"time_s"}
