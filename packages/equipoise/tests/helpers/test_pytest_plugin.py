@@ -93,6 +93,16 @@ def test_under_a_gate_only_benchmarks_run(tmp_path: Path) -> None:
     assert "2 passed, 1 deselected" in done.stdout
 
 
+def test_marked_tests_without_pytest_codspeed_are_an_error(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(
+        "import pytest\n@pytest.mark.benchmark\ndef test_it():\n    pass\n"
+    )
+    done = session(tmp_path, EQUIPOISE_GATE_TREE=str(tmp_path))
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR
+    assert "tests have the marker of pytest-codspeed, but no fixture: install" in done.stdout
+    assert session(tmp_path).returncode == 0
+
+
 def test_a_benchmark_that_fails_fails(tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text(
         "def test_it(equipoise_benchmark):\n    assert equipoise_benchmark(sum, [1]) == 2\n"

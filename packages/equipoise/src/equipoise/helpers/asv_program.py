@@ -18,7 +18,6 @@ from __future__ import annotations
 import argparse
 import ast
 import contextlib
-import glob
 import itertools
 import json
 import math
@@ -183,8 +182,8 @@ def _import_sources(tree: str, subfolder: str) -> None:
         return
     else:
         root = os.path.abspath(os.path.join(tree, subfolder))
-        sources = os.path.join(root, "src")
-        paths = [sources if glob.glob(os.path.join(glob.escape(sources), "*")) else root]
+        # The folder src may also have sources in C, of a package next to it.
+        paths = [path for path in (os.path.join(root, "src"), root) if os.path.isdir(path)]
     os.environ["PYTHONPATH"] = os.pathsep.join(paths)
     sys.path[:0] = [path for path in paths if path not in sys.path]
 

@@ -250,10 +250,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     deselected: list[pytest.Item] = []
     for item in items:
         fixtures = {FIXTURE, *PLUGIN_FIXTURES}.intersection(getattr(item, "fixturenames", ()))
-        is_marked = has_codspeed and any(map(item.get_closest_marker, CODSPEED_MARKERS))
-        (benchmarks if fixtures or is_marked else deselected).append(item)
+        is_benchmark = bool(fixtures) or (has_codspeed and _is_marked(item))
+        (benchmarks if is_benchmark else deselected).append(item)
+    if not benchmarks and any(map(_is_marked, items)):
+        pytest.exit(
+            "tests have the marker of pytest-codspeed, but no fixture: install pytest-codspeed",
+            pytest.ExitCode.USAGE_ERROR,
+        )
     items[:] = benchmarks
     config.hook.pytest_deselected(items=deselected)
+
+
+def _is_marked(item: pytest.Item) -> bool:
+    return any(map(item.get_closest_marker, CODSPEED_MARKERS))
 
 
 @pytest.hookimpl(trylast=True)
