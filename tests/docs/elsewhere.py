@@ -21,6 +21,10 @@ GO = Elsewhere(
     "compiles in two revisions",
     "packages/equipoise/tests/kinds/gate/test_tools.py::test_go_s_own_benchmarks_of_two_revisions_are_compared",
 )
+ASV = Elsewhere(
+    "pip asks PyPI",
+    "packages/equipoise/tests/suites/adapters/test_asv.py::test_a_gate_compares_the_unchanged_example",
+)
 GOOGLE_BENCHMARK = Elsewhere(
     "compiles in two revisions",
     "packages/equipoise/tests/kinds/gate/test_tools.py"
@@ -79,6 +83,11 @@ ELSEWHERE = {
         "pip asks PyPI",
         "packages/equipoise/tests/kinds/gate/test_tools.py::test_a_project_s_pytest_benchmarks_go_through_a_gate_as_they_are",
     ),
+    "equipoise gate --baseline main --kind asv": ASV,
+    "equipoise gate --baseline main --kind asv"
+    " --build 'python3 -m venv .venv; .venv/bin/pip install -q asv_runner .'"
+    " -- .venv/bin/python --bench 'time_.*parse'": ASV,
+    "equipoise gate --baseline main --kind asv --metrics memory_bytes -- python3 --bench mem_": ASV,
     "equipoise compare ./sort-old ./sort-new --cluster tcp://10.0.0.1:8786": Elsewhere(
         CLUSTER,
         "packages/equipoise/tests/kinds/fleet/test_command.py::test_compare_on_a_cluster_shows_what_its_hosts_measured",

@@ -93,11 +93,37 @@ def test_under_a_gate_only_benchmarks_run(tmp_path: Path) -> None:
     assert "2 passed, 1 deselected" in done.stdout
 
 
+def test_marked_tests_without_pytest_codspeed_are_an_error(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(
+        "import pytest\n@pytest.mark.benchmark\ndef test_it():\n    pass\n"
+    )
+    done = session(tmp_path, EQUIPOISE_GATE_TREE=str(tmp_path))
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR
+    assert "tests have the marker of pytest-codspeed, but no fixture: install" in done.stdout
+    assert session(tmp_path).returncode == 0
+
+
 def test_a_benchmark_that_fails_fails(tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text(
         "def test_it(equipoise_benchmark):\n    assert equipoise_benchmark(sum, [1]) == 2\n"
     )
     assert session(tmp_path).returncode == 1
+
+
+def test_async_functions_are_awaited(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(
+        "import asyncio\n"
+        "async def later(n, *, more=0):\n    await asyncio.sleep(0.002)\n    return n + more\n"
+        "def test_it(equipoise_benchmark):\n"
+        "    assert equipoise_benchmark(later, 1, more=1) == 2\n"
+    )
+    done = session(tmp_path, "-W", "error")
+    assert done.returncode == 0, done.stdout
+    file = tmp_path / "metrics.jsonl"
+    gate = {"EQUIPOISE_METRICS": str(file), "EQUIPOISE_GATE_TREE": str(tmp_path)}
+    done = session(tmp_path, "-W", "error", **gate)
+    assert done.returncode == 0, done.stdout
+    assert all(metric["value"] > 0.002 for metric in metrics(file))
 
 
 def test_two_measurements_in_one_test_are_refused(tmp_path: Path) -> None:

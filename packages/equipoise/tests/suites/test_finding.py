@@ -58,6 +58,16 @@ SUITES = [
         "package.json depends on tinybench, and has the script bench",
     ),
     (
+        {"test_sum.py": "@pytest.mark.benchmark(group='sums')\nasync def test_sum():\n    pass\n"},
+        "--kind pytest",
+        "test_sum.py has a test with a benchmark marker",
+    ),
+    (
+        {"perf/asv.conf.json": "{}", "setup.py": ""},
+        "--kind asv -- python3 --config perf/asv.conf.json",
+        "perf/asv.conf.json configures asv",
+    ),
+    (
         {"CMakeLists.txt": CMAKE, "perf/CMakeLists.txt": PERF},
         "--kind google-benchmark --build 'cmake -B build -DCMAKE_BUILD_TYPE=Release && "
         "cmake --build build --target sums' -- ./build/perf/sums",
@@ -82,6 +92,8 @@ NO_SUITES: list[dict[str, str]] = [
     {"go.mod": "module m\n", "vendor/v/v_test.go": "func BenchmarkV(b *testing.B) {}\n"},
     {"test_sum.py": "def test_sum(tmp_path):\n    benchmark = 1\n"},
     {"node_modules/x/test_x.py": "def test_x(benchmark):\n    pass\n"},
+    {"test_sum.py": "# @pytest.mark.benchmark\ndef test_sum():\n    pass\n"},
+    {"build/asv.conf.json": "{}"},
     {"CMakeLists.txt": CMAKE},
     {"pom.xml": POM.format(jar="benchmarks").replace("jmh-core", "junit")},
     {"package.json": '{"devDependencies": {"vitest": "^4.0.0"}}', "sum.test.ts": ""},
@@ -108,7 +120,7 @@ def test_a_suite_is_found_with_the_options_that_name_it(
 @pytest.mark.parametrize("files", NO_SUITES)
 def test_other_files_are_not_a_suite(files: dict[str, str], tmp_path: Path) -> None:
     assert suites_in(written(tmp_path, files)) == ()
-    with pytest.raises(UnusableInput, match="there is no suite of cargo, ") as refused:
+    with pytest.raises(UnusableInput, match="there is no suite of asv, cargo, ") as refused:
         only_suite_in(tmp_path)
     assert "-- ./bench" in str(refused.value.hint)
 

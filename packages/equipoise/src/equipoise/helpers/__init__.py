@@ -3,6 +3,7 @@
 equipoise_metrics  reports the metrics of a Python program; the file may be copied
 harness            times a Python callable or a command
 pytest_plugin      a fixture for pytest
+asv_program        lists or runs benchmarks of asv
 criterion_runner   runs programs of criterion briefly
 
 ``equipoise_tinybench.mjs``, for Node, runs tinybench briefly and writes its times.

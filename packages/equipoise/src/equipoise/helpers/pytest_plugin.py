@@ -5,30 +5,45 @@
     def test_parse(equipoise_benchmark):
         assert equipoise_benchmark(parse, TEXT) == EXPECTED
 
-The fixture `benchmark` of pytest-benchmark is supported as well, if that plugin is installed.
+If the plugin pytest-benchmark or pytest-codspeed is installed, the tests with its fixture
+`benchmark` are benchmarks, too. So are the tests with the marker `benchmark` of pytest-codspeed.
+If both plugins are installed, pytest-codspeed measures, as it does with the option `--codspeed`.
 
 Under a gate each pytest process is one trial. The fixture calls the function many times, and the
 mean seconds of a call are the metric ``file.py::test_parse time_s``. In any other run of pytest the
-fixture calls the function once, without timing.
+fixture calls the function once, without timing. The fixtures wait for async functions.
 """
 
 from __future__ import annotations
 
+import contextlib
+import inspect
 import os
-import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from decimal import Decimal
 from pathlib import Path
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import pytest
 
 FIXTURE = "equipoise_benchmark"
-PYTEST_BENCHMARK = "benchmark"
-"""Fixture of pytest-benchmark."""
+PLUGIN_FIXTURES = ("benchmark", "codspeed_benchmark")
+"""Fixtures of pytest-benchmark and pytest-codspeed; the latter has both."""
+PLUGIN_PACKAGES = ("pytest_benchmark.", "pytest_codspeed.")
+"""Prefixes of the modules of both plugins."""
 PYTEST_BENCHMARK_S = 0.1
 """Seconds for which pytest-benchmark repeats a function under a gate, instead of 1 s."""
+CODSPEED_OPTIONS = {
+    "codspeed": True,
+    "codspeed_mode": "walltime",
+    "codspeed_warmup_time": 0.02,
+    "codspeed_max_time": 0.1,
+}
+"""Options of pytest-codspeed under a gate: it measures seconds, and warms up and repeats a function
+for so many seconds, instead of 1 s and 3 s."""
+CODSPEED_MARKERS = ("benchmark", "codspeed_benchmark")
+"""Markers of pytest-codspeed for a whole test that is a benchmark."""
 METRICS_VARIABLE = "EQUIPOISE_METRICS"
 """Environment variable with the path of the file for metrics; a gate sets it."""
 REVISION_TREE_VARIABLE = "EQUIPOISE_GATE_TREE"
@@ -41,7 +56,10 @@ MIN_BATCH_S = 0.01
 """Minimum seconds of a batch of calls, long enough for any clock."""
 _MAX_BATCH_CALLS = 1 << 24
 """Maximum number of calls in a batch, for functions that take almost no time."""
-_INSTALLATION_FOLDERS = ("site-packages", "dist-packages")
+_CODSPEED_PLUGIN = "codspeed_plugin"
+"""Name under which pytest-codspeed registers its own state."""
+_CODSPEED_COUNT = pytest.StashKey[int]()
+"""Number of measurements of pytest-codspeed before a test."""
 
 Arguments = ParamSpec("Arguments")
 Returned = TypeVar("Returned")
@@ -67,13 +85,14 @@ class Benchmark:
         if self._was_used:
             raise RuntimeError(f"{FIXTURE} was called twice in {self._name}: write two tests")
         self._was_used = True
-        result = function(*args, **kwargs)
-        if os.environ.get(METRICS_VARIABLE):
-            # A late import, because most runs of pytest measure nothing.
-            from equipoise.helpers.equipoise_metrics import report_iterations
+        with awaiting(function) as call:
+            result: Returned = call(*args, **kwargs)
+            if os.environ.get(METRICS_VARIABLE):
+                # A late import, because most runs of pytest measure nothing.
+                from equipoise.helpers.equipoise_metrics import report_iterations
 
-            seconds, resolution_s = _time_calls(lambda: function(*args, **kwargs))
-            report_iterations(f"{self._name} time_s", seconds, resolution_s)
+                seconds, resolution_s = _time_calls(lambda: call(*args, **kwargs))
+                report_iterations(f"{self._name} time_s", seconds, resolution_s)
         return result
 
 
@@ -83,71 +102,185 @@ def equipoise_benchmark(request: pytest.FixtureRequest) -> Benchmark:
     return Benchmark(request.node.nodeid)
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_configure(config: pytest.Config) -> None:
-    """Under a gate, shorten the runs of pytest-benchmark, unless the user set their time."""
-    option = "--benchmark-max-time"
-    is_time_chosen = any(argument.startswith(option) for argument in config.invocation_params.args)
-    if (
-        os.environ.get(REVISION_TREE_VARIABLE)
-        and not is_time_chosen
-        and hasattr(config.option, "benchmark_max_time")
-    ):
-        config.option.benchmark_max_time = Decimal(str(PYTEST_BENCHMARK_S))
+@contextlib.contextmanager
+def awaiting(function: Callable[..., Any]) -> Iterator[Callable[..., Any]]:
+    """Yield a function that waits for the result of an async function.
 
-
-def pytest_runtest_teardown(item: pytest.Item) -> None:
-    """Under a gate, report the mean that pytest-benchmark measured in a test."""
-    if not os.environ.get(METRICS_VARIABLE) or not os.environ.get(REVISION_TREE_VARIABLE):
+    A plain function stays as it is. The new function raises `RuntimeError` in an async test.
+    """
+    if not inspect.iscoroutinefunction(function):
+        yield function
         return
-    fixture = getattr(item, "funcargs", {}).get(PYTEST_BENCHMARK)
+    import asyncio
+
+    with asyncio.Runner() as runner:
+        loop = runner.get_loop()
+
+        def wait(*args: object, **kwargs: object) -> object:
+            coroutine = function(*args, **kwargs)
+            try:
+                return loop.run_until_complete(coroutine)
+            finally:
+                coroutine.close()
+
+        yield wait
+
+
+class AwaitingFixture:
+    """The fixture of pytest-benchmark or pytest-codspeed, which waits for async functions."""
+
+    def __init__(self, fixture: Callable[..., Any]) -> None:
+        object.__setattr__(self, "_fixture", fixture)
+
+    def __call__(self, function: Callable[..., Any], *args: object, **kwargs: object) -> object:
+        """Call the fixture."""
+        with awaiting(function) as call:
+            return self._fixture(call, *args, **kwargs)
+
+    def pedantic(self, target: Callable[..., Any], *args: object, **kwargs: object) -> object:
+        """Call the method of the fixture with the same name."""
+        with awaiting(target) as call:
+            return self._fixture.pedantic(call, *args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        """Return an attribute of the fixture."""
+        return getattr(self._fixture, name)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Set an attribute of the fixture, such as ``group``."""
+        setattr(self._fixture, name, value)
+
+
+def _is_under_gate() -> bool:
+    return bool(os.environ.get(REVISION_TREE_VARIABLE))
+
+
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """Under a gate, let the installed plugins measure, and briefly; options of the user win."""
+    if not _is_under_gate():
+        return
+    options, arguments = vars(config.option), config.invocation_params.args
+    chosen = {
+        argument.partition("=")[0].removeprefix("--").replace("-", "_")
+        for argument in arguments
+        if argument.startswith("--")
+    }
+    gate_options: dict[str, object] = {
+        **CODSPEED_OPTIONS,
+        "benchmark_max_time": Decimal(str(PYTEST_BENCHMARK_S)),
+    }
+    if not chosen & {"benchmark_disable", "benchmark_skip"}:
+        # The configuration of a project may switch its benchmarks off for ordinary tests.
+        gate_options |= {"benchmark_enable": True, "benchmark_skip": False}
+    options.update(
+        (name, value)
+        for name, value in gate_options.items()
+        if name in options and name not in chosen
+    )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
+    """Under a gate, let the fixtures of plugins wait for async functions."""
+    arguments: dict[str, Any] = pyfuncitem.funcargs
+    fixtures = {name: arguments[name] for name in PLUGIN_FIXTURES if name in arguments}
+    if not _is_under_gate():
+        return (yield)
+    arguments.update(
+        (name, AwaitingFixture(fixture))
+        for name, fixture in fixtures.items()
+        # Another fixture may have the name `benchmark`, too.
+        if type(fixture).__module__.startswith(PLUGIN_PACKAGES)
+    )
+    try:
+        return (yield)
+    finally:
+        arguments.update(fixtures)
+
+
+def _codspeed_means(config: pytest.Config) -> list[float]:
+    """Return the mean seconds of each benchmark that pytest-codspeed has measured."""
+    plugin = config.pluginmanager.get_plugin(_CODSPEED_PLUGIN)
+    if plugin is None or not plugin.is_codspeed_enabled:
+        return []
+    benchmarks = getattr(getattr(plugin, "instrument", None), "benchmarks", None)
+    if benchmarks is None:
+        pytest.exit(
+            "pytest-codspeed does not measure wall time: install version 3 or later, or add "
+            "-p no:codspeed",
+            pytest.ExitCode.USAGE_ERROR,
+        )
+    return [benchmark.stats.mean_ns / 1e9 for benchmark in benchmarks]
+
+
+def _plugin_mean(item: pytest.Item) -> float | None:
+    """Return the mean seconds of a test, by the plugin that measured it; ``None`` if none did."""
+    count = item.stash.get(_CODSPEED_COUNT, None)
+    if count is not None and (means := _codspeed_means(item.config)[count:]):
+        return means[0]
+    fixture = getattr(item, "funcargs", {}).get(PLUGIN_FIXTURES[0])
     # Another fixture may have the name `benchmark`, but it lacks these statistics.
     stats = getattr(getattr(fixture, "stats", None), "stats", None)
     mean = getattr(stats, "mean", None)
-    if isinstance(mean, float):
-        from equipoise.helpers.equipoise_metrics import report
+    return mean if isinstance(mean, float) else None
 
-        report(f"{item.nodeid} time_s", mean, unit="s")
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Under a gate, count the measurements of pytest-codspeed before a test."""
+    if _is_under_gate():
+        item.stash[_CODSPEED_COUNT] = len(_codspeed_means(item.config))
+
+
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    """Under a gate, report the mean that a plugin measured in a test."""
+    if os.environ.get(METRICS_VARIABLE) and _is_under_gate():
+        mean_s = _plugin_mean(item)
+        if mean_s is not None:
+            from equipoise.helpers.equipoise_metrics import report
+
+            report(f"{item.nodeid} time_s", mean_s, unit="s")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Under a gate, select only the benchmarks."""
-    if not os.environ.get(REVISION_TREE_VARIABLE):
+    if not _is_under_gate():
         return
+    has_codspeed = config.pluginmanager.has_plugin(_CODSPEED_PLUGIN)
     benchmarks: list[pytest.Item] = []
     deselected: list[pytest.Item] = []
     for item in items:
-        fixtures = {FIXTURE, PYTEST_BENCHMARK}.intersection(getattr(item, "fixturenames", ()))
-        (benchmarks if fixtures else deselected).append(item)
+        fixtures = {FIXTURE, *PLUGIN_FIXTURES}.intersection(getattr(item, "fixturenames", ()))
+        is_benchmark = bool(fixtures) or (has_codspeed and _is_marked(item))
+        (benchmarks if is_benchmark else deselected).append(item)
+    if not benchmarks and any(map(_is_marked, items)):
+        pytest.exit(
+            "tests have the marker of pytest-codspeed, but no fixture: install pytest-codspeed",
+            pytest.ExitCode.USAGE_ERROR,
+        )
     items[:] = benchmarks
     config.hook.pytest_deselected(items=deselected)
+
+
+def _is_marked(item: pytest.Item) -> bool:
+    return any(map(item.get_closest_marker, CODSPEED_MARKERS))
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Under a gate, refuse modules from the user's tree: both revisions would use them."""
     user_tree = os.environ.get(USER_TREE_VARIABLE)
-    if not os.environ.get(REVISION_TREE_VARIABLE) or not user_tree:
+    if not _is_under_gate() or not user_tree:
         return
-    foreign_modules = sorted(_modules_from(Path(user_tree)))
+    # A late import, because most runs of pytest measure nothing.
+    from equipoise.helpers.asv_program import modules_from
+
+    foreign_modules = sorted(modules_from(Path(user_tree)))
     if foreign_modules:
         pytest.exit(
             f"{foreign_modules[0]} was imported from {user_tree}, which is neither revision: let "
             "--build install the revision in its own environment, or set PYTHONPATH to its sources",
             pytest.ExitCode.USAGE_ERROR,
         )
-
-
-def _modules_from(tree: Path) -> Iterator[str]:
-    prefix = f"{tree.resolve()}{os.sep}"
-    for name, module in list(sys.modules.items()):
-        file = getattr(module, "__file__", None)
-        # An environment inside the tree may contain installed packages, which are allowed.
-        if not isinstance(file, str) or any(folder in file for folder in _INSTALLATION_FOLDERS):
-            continue
-        is_helper = name == "equipoise" or name.startswith("equipoise.helpers")
-        if not is_helper and os.path.realpath(file).startswith(prefix):
-            yield name
 
 
 def _time_calls(call: Callable[[], object]) -> tuple[list[float], float]:

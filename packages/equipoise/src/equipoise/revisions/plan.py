@@ -36,6 +36,7 @@ from equipoise.model.plan import (
     Process,
     Stopping,
 )
+from equipoise.model.quantities import names_of
 from equipoise.model.record import CampaignWarning
 from equipoise.model.revisions import BENCHMARK, BENCHMARK_SUFFIX, REVISION, Revision
 from equipoise.revisions.benchmarks import Benchmark
@@ -129,30 +130,74 @@ def common_benchmarks(
     for program in programs:
         conditions, _ = conditions_of_gate([program], checkouts, None)
         selections = [
-            _list_benchmarks(condition, tool.name, tool.listing, request.limits.timeout_s)
-            for condition in conditions
+            _list_benchmarks(
+                condition,
+                tool.name,
+                tool.listing,
+                tool_variables(tool, checkout.tree, checkout.repository),
+                request.limits.timeout_s,
+            )
+            for condition, checkout in zip(conditions, checkouts, strict=True)
         ]
-        names, program_warnings = _common_names(tool.name, checkouts, list(map(tuple, selections)))
+        timed_selections = [
+            {name: selection for name, selection in listed.items() if selection is not None}
+            for listed in selections
+        ]
+        names, program_warnings = _common_names(
+            tool.name, checkouts, list(map(tuple, timed_selections))
+        )
         prefix = f"{program.name}: " if len(programs) > 1 else ""
         benchmarks += (
-            Benchmark(prefix + name, tool.listing.command_for(selections[0][name], program.command))
+            Benchmark(
+                prefix + name,
+                tool.listing.command_for(timed_selections[0][name], program.command),
+            )
             for name in names
         )
-        warnings += program_warnings
+        warnings += (*program_warnings, *_untimed_warnings(tool.name, selections))
     return tuple(benchmarks), tuple(warnings)
 
 
+def _untimed_warnings(
+    tool_name: str, all_selections: Sequence[Mapping[str, tuple[str, ...] | None]]
+) -> tuple[CampaignWarning, ...]:
+    names = list(
+        dict.fromkeys(
+            name
+            for selections in all_selections
+            for name, selection in selections.items()
+            if selection is None
+        )
+    )
+    if not names:
+        return ()
+    has, was = ("has", "was") if len(names) == 1 else ("have", "were")
+    return (
+        CampaignWarning(
+            "benchmark_without_time",
+            f"{names_of(names)} {has} no time, and {was} not compared",
+            f"choose another metric of {tool_name} with {option('metrics')}",
+        ),
+    )
+
+
 def _list_benchmarks(
-    condition: Condition, tool_name: str, listing: Listing, timeout_s: float
-) -> Mapping[str, tuple[str, ...]]:
+    condition: Condition,
+    tool_name: str,
+    listing: Listing,
+    variables: Mapping[str, str],
+    timeout_s: float,
+) -> Mapping[str, tuple[str, ...] | None]:
     """Return the options that choose each benchmark of a program, by the benchmark's name."""
 
     def printed_lines(*options: str) -> list[str]:
         with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
-            command = (*condition.command, *options)
+            program, *arguments = condition.command
+            command = (program, *listing.script, *arguments, *options)
+            environment = {**own_environment(), **variables}
             folder = condition.process.working_folder
             try:
-                status = run_untimed(command, own_environment(), folder, timeout_s, stderr, stdout)
+                status = run_untimed(command, environment, folder, timeout_s, stderr, stdout)
             except subprocess.TimeoutExpired:
                 problem = f"it did not end within {timeout_s:g} s"
                 raise _listing_error(tool_name, condition, problem) from None
@@ -196,7 +241,7 @@ def _common_names(
         suffix = " in common" if is_plural else ""
         raise UnusableInput(
             f"{subject} no benchmark of {tool_name}{suffix}",
-            hint="see docs/how-to/gate-benchmark-suites.md for the results that Equipoise reads",
+            hint="see docs/reference/benchmark-tools.md for the benchmarks that Equipoise reads",
         )
     roles = {
         name: checkout.role

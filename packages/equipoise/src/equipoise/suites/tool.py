@@ -32,10 +32,14 @@ class Measurement(Struct, frozen=True):
 class Listing(Struct, frozen=True):
     """How a program lists its benchmarks. Each of them then runs in processes of its own."""
 
-    benchmarks: Callable[[PrintedLines], Mapping[str, tuple[str, ...]]]
-    """Returns the options that choose a benchmark alone, by the name of the benchmark."""
+    benchmarks: Callable[[PrintedLines], Mapping[str, tuple[str, ...] | None]]
+    """Returns the options that choose a benchmark alone, by the name of the benchmark. ``None`` in
+    place of options is for a benchmark without a time, which is not compared."""
     short_run: tuple[tuple[str, ...], ...] = ()
     """Options for a short run, each with its value. Options of the user have precedence."""
+    script: tuple[str, ...] = ()
+    """Arguments between the program and the user's options while the program lists benchmarks, if
+    the program is an interpreter."""
 
     def command_for(self, selection: tuple[str, ...], command: tuple[str, ...]) -> tuple[str, ...]:
         """Return a command with the options of a short run, and those that choose a benchmark."""
@@ -74,7 +78,8 @@ class BenchmarkTool(Struct, frozen=True):
     """Default shell line that builds the benchmarks."""
     environment: Mapping[str, str] = field(default_factory=dict)
     listing: Listing | None = None
-    """How a program lists its benchmarks. With it, each benchmark reports the metric ``time_s``.
+    """How a program lists its benchmarks. With it, each benchmark reports the metric ``time_s``,
+    unless the user names other metrics.
     ``None`` if one process runs all benchmarks."""
 
     def reading_command(self, command: tuple[str, ...]) -> tuple[str, ...]:

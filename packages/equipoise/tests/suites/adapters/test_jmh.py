@@ -152,7 +152,8 @@ def listed(names: str, parameters: str) -> dict[str, tuple[str, ...]]:
         return [line for line in text.splitlines() if line and line.isprintable()]
 
     assert JMH.listing is not None
-    return dict(JMH.listing.benchmarks(printed_lines))
+    selections = JMH.listing.benchmarks(printed_lines)
+    return {name: options for name, options in selections.items() if options is not None}
 
 
 def test_each_combination_of_parameters_is_a_benchmark_that_jmh_can_choose() -> None:

@@ -1,6 +1,9 @@
-"""Python: tests with the fixture of Equipoise or of pytest-benchmark.
+"""Python: tests with the fixture of Equipoise, of pytest-benchmark or of pytest-codspeed.
 
-The plugin `equipoise.helpers.pytest_plugin` reports the times from inside of pytest.
+The plugin `equipoise.helpers.pytest_plugin` reports the times from inside of pytest. It asks
+pytest-benchmark and pytest-codspeed for repetitions of 0.1 s, unless the user or a test sets
+another time. pytest-codspeed measures wall time without its service, and writes its own results to
+a private folder.
 """
 
 from __future__ import annotations
@@ -13,19 +16,23 @@ from equipoise.suites.searching import first_file_with
 from equipoise.suites.tool import BenchmarkTool, Command, FoundSuite, Measurement
 
 _COMMAND = ("pytest", "-q", "-p", "no:cacheprovider")
-_USE_OF_FIXTURE = r"^\s*(async )?def test\w*\((.*\W)?(equipoise_)?benchmark\b"
+_FILE_NAME = r"(test|bench)\w*\.py|\w+_(test|bench)\w*\.py"
+_USE_OF_FIXTURE = r"^\s*(async )?def test\w*\((.*\W)?((equipoise|codspeed)_)?benchmark\b"
+_USE_OF_MARKER = r"^\s*(@|pytestmark\s*=.*)pytest\.mark\.(codspeed_)?benchmark\b"
+"""Marker of pytest-codspeed for a test, a class or a module."""
 
 
 def _measure(command: Command, folder: Path) -> Iterator[Measurement]:
-    run(command, folder / "output")
+    run(command, folder / "output", {"CODSPEED_PROFILE_FOLDER": str(folder)})
     return iter(())
 
 
 def _find(folder: Path) -> FoundSuite | None:
-    file = first_file_with(folder, r"(test|bench)\w*\.py|\w+_(test|bench)\w*\.py", _USE_OF_FIXTURE)
-    if file is None:
-        return None
-    return FoundSuite(f"{file} has a test with a benchmark fixture", _COMMAND)
+    for pattern, noun in ((_USE_OF_FIXTURE, "fixture"), (_USE_OF_MARKER, "marker")):
+        file = first_file_with(folder, _FILE_NAME, pattern)
+        if file is not None:
+            return FoundSuite(f"{file} has a test with a benchmark {noun}", _COMMAND)
+    return None
 
 
 TOOL = BenchmarkTool(
