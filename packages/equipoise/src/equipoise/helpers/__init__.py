@@ -3,5 +3,5 @@
 equipoise_metrics  reports the metrics of a Python program; the file may be copied
 harness            times a Python callable or a command
 pytest_plugin      a fixture for pytest
-criterion_runner   runs programs of criterion briefly
+cargo_runner       runs the benchmark programs of cargo, criterion briefly
 """

@@ -8,7 +8,8 @@ import io
 import math
 import os
 import stat
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -160,6 +161,19 @@ def mean(values: Sequence[float]) -> float:
         return math.fsum(values) / len(values) if values else math.nan
     except OverflowError:
         return math.inf
+
+
+def numbered(names: Iterable[str]) -> Iterator[str]:
+    """Yield names; equal names get a number, so that each is unique: ``sum``, ``sum #2``."""
+    used: set[str] = set()
+    counts: Counter[str] = Counter()
+    for name in names:
+        unique_name = name
+        while unique_name in used:
+            counts[name] += 1
+            unique_name = f"{name} #{counts[name] + 1}"
+        used.add(unique_name)
+        yield unique_name
 
 
 def finite_number(text: str) -> float | None:

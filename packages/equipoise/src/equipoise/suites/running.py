@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from equipoise.interop.reading import TIME, Process
@@ -13,14 +14,17 @@ _TAIL_BYTES = 4096
 """Number of bytes of the end of a tool's output in an error message."""
 
 
-def run(command: Command, output: Path) -> None:
+def run(command: Command, output: Path, variables: Mapping[str, str] | None = None) -> None:
     """Run a command; its standard output goes to a file.
+
+    ``variables`` are added to the environment.
 
     Raise `SystemExit` if the command cannot start or fails.
     """
     try:
         with output.open("wb") as file:
-            status = subprocess.run(command, stdout=file, check=False).returncode
+            environment = {**os.environ, **(variables or {})}
+            status = subprocess.run(command, stdout=file, env=environment, check=False).returncode
     except OSError as error:
         raise SystemExit(f"cannot start {command[0]}: {error.strerror}") from None
     if status != 0:
