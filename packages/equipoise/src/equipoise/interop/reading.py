@@ -164,14 +164,14 @@ def mean(values: Sequence[float]) -> float:
 
 
 def numbered(names: Iterable[str]) -> Iterator[str]:
-    """Yield names; equal names get a number, so that each is unique: ``sum``, ``sum #2``."""
+    """Yield names; equal names get a number, so that each is unique: ``sum``, ``sum (2)``."""
     used: set[str] = set()
     counts: Counter[str] = Counter()
     for name in names:
         unique_name = name
         while unique_name in used:
             counts[name] += 1
-            unique_name = f"{name} #{counts[name] + 1}"
+            unique_name = f"{name} ({counts[name] + 1})"
         used.add(unique_name)
         yield unique_name
 
