@@ -49,8 +49,8 @@ def _read(file: SourceFile) -> Reading:
     text = file.text.replace("\r", "")
     headers = list(_HEADER.finditer(text))
     names, times, failures = [], [], []
-    ends = [*(header.start() for header in headers[1:]), len(text)]
-    for header, end in zip(headers, ends, strict=True):
+    starts = [*(header.start() for header in headers), len(text)]
+    for header, end in zip(headers, starts[1:], strict=True):
         for row in _rows(file, text, header.end(), end):
             name = row["name"].replace("``", "`")
             if header["title"] != _DEFAULT_TITLE:

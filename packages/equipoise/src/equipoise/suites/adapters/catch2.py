@@ -27,7 +27,8 @@ _SHORT_RUN = (
 _OUTPUT_OPTIONS = re.compile(r"(--reporter|--out)(=.*)?|-[ro].*")
 _LIBRARY = re.compile(r"Catch2(?:::Catch2\w*)?|Catch2WithMain")
 _INCLUDE = r"^[ \t]*#[ \t]*include[ \t]*[<\"](?:catch2/)?catch[\w./]*\.hpp[>\"]"
-_BENCHMARK = r"^[^/\n]*\bBENCHMARK(_ADVANCED)?\s*\(\s*\""
+_BENCHMARK = r"^[^/\n]*\bBENCHMARK(_ADVANCED)?\s*\("
+_GOOGLE_BENCHMARK = r"[<\"]benchmark/benchmark\.h[>\"]"
 _TAG = "[!benchmark]"
 _BENCHMARK_WITH_TAG = r"^[^/\n]*\bT\w*_CASE\w*\s*\([^;{]*\[!benchmark\]"
 _MAX_FAILURES = 3
@@ -84,14 +85,12 @@ def _last_lines(text: str) -> str:
 
 def _find(folder: Path) -> FoundSuite | None:
     for program in cmake_programs(folder):
-        if not any(map(_LIBRARY.fullmatch, program.libraries)) and not program.source_with(
-            _INCLUDE
-        ):
-            continue
+        is_linked = any(_LIBRARY.fullmatch(library) for library in program.libraries)
         source = program.source_with(_BENCHMARK)
-        if source is None or re.search(
-            r"benchmark/benchmark\.h", source.read_text("utf-8", "replace")
-        ):
+        if source is None or not (is_linked or program.source_with(_INCLUDE)):
+            continue
+        if program.source_with(_GOOGLE_BENCHMARK):
+            # Its macro has the same name.
             continue
         # Tests with this tag run only if they are chosen.
         tags = (_TAG,) if program.source_with(_BENCHMARK_WITH_TAG) else ()
