@@ -14,6 +14,8 @@ EXAMPLES = Path(__file__).parents[5] / "docs/examples/suites"
 TEST_TOOLS = Path(
     os.environ.get("EQUIPOISE_TEST_TOOLS", Path.home() / ".cache/equipoise-test-tools")
 )
+GATE_OPTIONS = ("--min-effect", "50", "--budget", "400", "--json", "-")
+"""Options for a decision on a busy host."""
 
 
 def fetched_tool(name: str, file: str) -> Path:

@@ -10,6 +10,7 @@ import pytest
 from packages.equipoise.tests.cli.conftest import Gate
 from packages.equipoise.tests.kinds.gate.test_command import document
 from packages.equipoise.tests.suites.adapters.example_projects import (
+    GATE_OPTIONS,
     example_with_more_work,
     fetched_tool,
 )
@@ -118,10 +119,10 @@ def test_a_workspace_of_criterion_divan_and_bencher_and_their_copies_of_codspeed
 @pytest.mark.live("cargo", "git")
 def test_more_work_in_the_example_is_found(tmp_path: Path, gate: Gate) -> None:
     variables = offline()
-    project = example_with_more_work(tmp_path, "cargo", "saturating_sub(6)", "saturating_sub(0)")
+    project = example_with_more_work(tmp_path, "cargo", "saturating_sub(6)", "saturating_sub(1)")
     # Without criterion, which takes a minute to compile.
     command = ("cargo", "bench", "-p", "with-divan", "--", "16")
-    options = ("--kind", "cargo", "--min-effect", "20", "--json", "-")
+    options = ("--kind", "cargo", *GATE_OPTIONS)
     build = ("--build", "cargo bench --no-run -p with-divan")
     answer = gate(project, "--baseline", "HEAD~1", *options, *build, "--", *command, **variables)
     assert answer.status == 1, answer

@@ -12,6 +12,7 @@ from packages.equipoise.tests.imports import SAMPLES
 from packages.equipoise.tests.kinds.gate.test_command import document
 from packages.equipoise.tests.suites.adapters.example_projects import (
     EXAMPLES,
+    GATE_OPTIONS,
     example_with_more_work,
     fetched_tool,
 )
@@ -219,8 +220,8 @@ def test_benchmarks_and_failures_of_the_real_tool(version: str, tmp_path: Path) 
 @pytest.mark.live("cmake", "make", "git")
 def test_more_work_in_the_example_is_found(tmp_path: Path, gate: Gate) -> None:
     require_catch2()
-    project = example_with_more_work(tmp_path, "catch2", "Fibonacci(19)", "Fibonacci(26)")
-    answer = gate(project, "--baseline", "HEAD~1", "--min-effect", "20", "--json", "-")
+    project = example_with_more_work(tmp_path, "catch2", "Fibonacci(19)", "Fibonacci(29)")
+    answer = gate(project, "--baseline", "HEAD~1", *GATE_OPTIONS)
     assert answer.status == 1, answer
     outcomes = {row["benchmark"]: row["outcome"] for row in document(answer)["gate"]["rows"]}
     assert outcomes["Fibonacci/Fibonacci 25"] == "slower"

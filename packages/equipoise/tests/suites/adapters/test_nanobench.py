@@ -12,6 +12,7 @@ from packages.equipoise.tests.imports import SAMPLES
 from packages.equipoise.tests.kinds.gate.test_command import document
 from packages.equipoise.tests.suites.adapters.example_projects import (
     EXAMPLES,
+    GATE_OPTIONS,
     example_with_more_work,
     fetched_tool,
 )
@@ -124,7 +125,7 @@ def test_benchmarks_and_failures_of_the_real_tool(tmp_path: Path) -> None:
 def test_more_work_in_the_example_is_found(tmp_path: Path, gate: Gate) -> None:
     headers = {"CPLUS_INCLUDE_PATH": str(fetched_tool("nanobench", "nanobench.h"))}
     project = example_with_more_work(tmp_path, "nanobench", "% 20", "% 1")
-    answer = gate(project, "--baseline", "HEAD~1", "--min-effect", "20", "--json", "-", **headers)
+    answer = gate(project, "--baseline", "HEAD~1", *GATE_OPTIONS, **headers)
     assert answer.status == 1, answer
     (row,) = document(answer)["gate"]["rows"]
     assert (row["benchmark"], row["outcome"]) == ("some double ops", "slower")
