@@ -119,7 +119,7 @@ def test_a_workspace_of_criterion_divan_and_bencher_and_their_copies_of_codspeed
 @pytest.mark.live("cargo", "git")
 def test_more_work_in_the_example_is_found(tmp_path: Path, gate: Gate) -> None:
     variables = offline()
-    project = example_with_more_work(tmp_path, "cargo", "saturating_sub(6)", "saturating_sub(1)")
+    project = example_with_more_work(tmp_path, "cargo", "compute(n - 6)", "compute(n - 1)")
     # Without criterion, which takes a minute to compile.
     command = ("cargo", "bench", "-p", "with-divan", "--", "16")
     options = ("--kind", "cargo", *GATE_OPTIONS)

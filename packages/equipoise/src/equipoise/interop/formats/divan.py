@@ -83,18 +83,17 @@ def _benchmarks(file: SourceFile) -> Iterator[tuple[str, float | None]]:
         if node is not None:
             _require_closed(file, open_leaf)
             open_leaf = None
-            row = node["row"]
-            leaf = statistics or _IGNORED.search(line)
-            end = (leaf or _NO_STATISTICS.search(line) or re.search("$", line)).start()
-            node_name = line[node.start("row") : max(end, node.start("row"))].rstrip()
+            ignored, parent = _IGNORED.search(line), _NO_STATISTICS.search(line)
+            cells = statistics or ignored or parent
+            # Without cells, the text of the benchmark follows its name and two spaces.
+            row = node["row"].partition("  ")[0] if cells is None else line[: cells.start()]
+            name_start = 0 if cells is None else node.start("row")
             depth = len(node["indent"]) // _INDENT_LENGTH + 1
-            branch = [*branch[:depth], node_name]
-            if statistics is None and leaf is not None:
-                yield "::".join(branch), None
-            elif statistics is None and not _NO_STATISTICS.search(row):
-                # The name ends at two spaces; the text of the benchmark follows.
-                branch[-1] = row.partition("  ")[0]
+            branch = [*branch[:depth], row[name_start:].rstrip()]
+            if cells is None:
                 open_leaf = (line_number, "::".join(branch))
+            elif cells is ignored:
+                yield "::".join(branch), None
         if statistics is not None and (node is not None or open_leaf is not None):
             name = open_leaf[1] if open_leaf is not None else "::".join(branch)
             open_leaf = None
