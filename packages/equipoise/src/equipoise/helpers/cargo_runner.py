@@ -36,6 +36,8 @@ PROGRAM_LINE = re.compile(
     rb"^equipoise: program (?P<label>[^\n/]*/[^\n/]*)/(?P<file>[^\n/]+)\n", re.M
 )
 """Line that announces a program: its package, its name, and the name of its file."""
+_STDOUT = 1
+"""File descriptor of standard output."""
 _OTHER_MODE_OPTIONS = frozenset({"--list", "--test", "--quick", "--profile-time", "--help"})
 """Options that make criterion measure in another way, or not at all."""
 
@@ -75,8 +77,7 @@ def main(arguments: Sequence[str]) -> None:
         file_name = os.path.basename(program)
         label = f"{os.environ.get('CARGO_PKG_NAME', '')}/{re.sub('-[0-9a-f]{16}$', '', file_name)}"
         # A program that was stopped may have left a line without an end.
-        sys.stdout.write(f"\nequipoise: program {label}/{file_name}\n")
-        sys.stdout.flush()
+        os.write(_STDOUT, os.fsencode(f"\nequipoise: program {label}/{file_name}\n"))
         os.environ["CRITERION_HOME"] = os.path.join(results, file_name)
     if uses_criterion(Path(program)):
         program_arguments += short_arguments(program_arguments)

@@ -1,4 +1,4 @@
-"""What the gate must know of a benchmark tool: how to find, build, list and run its benchmarks.
+"""Description of a benchmark tool: how to find, build, list and run its benchmarks.
 
 One process of a benchmark tool is one trial. It may run many benchmarks, and repeats each of them.
 Each benchmark is a metric of the trial; the repetitions are never trials (rule 1).

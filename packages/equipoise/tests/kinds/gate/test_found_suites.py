@@ -79,4 +79,4 @@ def test_a_folder_without_a_suite_is_refused(tmp_path: Path, gate: Gate) -> None
     made.commit()
     answer = gate(made)
     assert answer.status == 2
-    assert "there is no suite of cargo, go, " in answer.err
+    assert "there is no suite of cargo, " in answer.err

@@ -87,7 +87,7 @@ def _labelled_processes(output: Path, results: Path) -> Iterator[tuple[str, Proc
 
 
 def _printed(output: Path, label: str, content: bytes) -> Iterator[tuple[str, Process]]:
-    """Yield what libtest, bencher or divan printed."""
+    """Yield the benchmarks that libtest, bencher or divan printed."""
     file = SourceFile(f"the output of {label or 'cargo'}", output, content)
     for text_format in (libtest.FORMAT, divan.FORMAT):
         for process in text_format.read(file).processes:
