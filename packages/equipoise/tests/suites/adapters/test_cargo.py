@@ -53,6 +53,7 @@ def test_each_program_of_criterion_has_a_folder_of_its_own(tmp_path: Path) -> No
         "import json, os, pathlib\n"
         "for package, ns in (('a', 40.0), ('b', 50.0)):\n"
         "    print(f'equipoise: program {package}/speed/speed-{package}', flush=True)\n"
+        "    print('test sum ... bench:   9 ns/iter (+/- 1)', flush=True)\n"
         "    results = os.environ['EQUIPOISE_CARGO_RESULTS']\n"
         "    folder = pathlib.Path(results, f'speed-{package}', 'sum', 'new')\n"
         "    folder.mkdir(parents=True)\n"

@@ -73,25 +73,25 @@ def _labelled_processes(output: Path, results: Path) -> Iterator[tuple[str, Proc
     """Yield the benchmarks, each with the package and the name of its program."""
     source = read_within_bounds("the output of cargo", output) if output.stat().st_size else None
     content = b"" if source is None else source.content
-    start, label = 0, ""
-    for line in cargo_runner.PROGRAM_LINE.finditer(content):
-        yield from _printed(output, label, content[start : line.start()])
-        start, label = line.end(), line["label"].decode("utf-8", "replace")
-        for process in _saved(results / os.fsdecode(line["file"])):
-            yield label, process
-    yield from _printed(output, label, content[start:])
-    if not label:
+    program_lines = list(cargo_runner.PROGRAM_LINE.finditer(content))
+    if not program_lines:
         # The user has a runner of his own, or the command is not cargo.
-        for process in _saved(_criterion_folder()):
-            yield "", process
+        yield from (("", process) for process in _printed(output, "", content))
+        yield from (("", process) for process in _saved(_criterion_folder()))
+    starts = [*(line.start() for line in program_lines), len(content)]
+    for line, end in zip(program_lines, starts[1:], strict=True):
+        label = line["label"].decode("utf-8", "replace")
+        saved = list(_saved(results / os.fsdecode(line["file"])))
+        # A program of criterion may print its results like libtest, too.
+        for process in saved or _printed(output, label, content[line.end() : end]):
+            yield label, process
 
 
-def _printed(output: Path, label: str, content: bytes) -> Iterator[tuple[str, Process]]:
+def _printed(output: Path, label: str, content: bytes) -> Iterator[Process]:
     """Yield the benchmarks that libtest, bencher or divan printed."""
     file = SourceFile(f"the output of {label or 'cargo'}", output, content)
     for text_format in (libtest.FORMAT, divan.FORMAT):
-        for process in text_format.read(file).processes:
-            yield label, process
+        yield from text_format.read(file).processes
 
 
 def _saved(results: Path) -> Iterator[Process]:

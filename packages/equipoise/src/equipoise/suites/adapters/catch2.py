@@ -8,6 +8,7 @@ its bootstrap.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -47,8 +48,7 @@ def _measure(command: Command, folder: Path) -> Iterator[Measurement]:
     try:
         run((*command, *short, "--reporter", "xml", "--out", str(report)), output)
     except SystemExit as error:
-        # A test case that failed is in the report, and not on standard output.
-        raise SystemExit(_failures(report) or _last_lines(str(error))) from None
+        raise SystemExit(_failure(report, str(error))) from None
     if not report.exists():
         raise SystemExit(f"{command[0]} wrote no report: it does not use Catch2")
     reading = _reading(report)
@@ -63,24 +63,21 @@ def _reading(report: Path) -> Reading:
     return catch2.FORMAT.read(read_within_bounds("the report of Catch2", report))
 
 
-def _failures(report: Path) -> str:
-    """Return the failures of a report in a line; empty if it has none, or cannot be read."""
-    try:
-        return _described(_reading(report))
-    except EquipoiseError:
-        return ""
+def _failure(report: Path, error: str) -> str:
+    """Return the failed test cases of a report; without any, the error of the command."""
+    with contextlib.suppress(EquipoiseError):
+        reading = _reading(report)
+        if reading.notes:
+            return _described(reading)
+        if not reading.processes:
+            error = f"{error}, and {reading.tool} measured no benchmark"
+    return "\n".join(line for line in error.splitlines() if line.strip())
 
 
 def _described(reading: Reading) -> str:
-    if not reading.notes:
-        return ""
     rest = len(reading.notes) - _MAX_FAILURES
     more = f"; and {rest} more" if rest > 0 else ""
     return f"{reading.tool}: {'; '.join(reading.notes[:_MAX_FAILURES])}{more}"
-
-
-def _last_lines(text: str) -> str:
-    return "\n".join(line for line in text.splitlines() if line.strip())
 
 
 def _find(folder: Path) -> FoundSuite | None:
