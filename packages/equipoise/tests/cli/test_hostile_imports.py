@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from markdown_it import MarkdownIt
@@ -153,6 +154,31 @@ def as_libtest(names: Sequence[str]) -> str:
     return "".join(f"test {in_one_line(label)} ... bench: 5 ns/iter (+/- 1)\n" for label in names)
 
 
+def as_catch2(names: Sequence[str]) -> str:
+    """Each name is a test case and its benchmark."""
+    report = ElementTree.Element("Catch", name="t")
+    for label in names:
+        text = "".join(c for c in label if c.isprintable())
+        case = ElementTree.SubElement(report, "TestCase", name=text)
+        benchmark = ElementTree.SubElement(case, "BenchmarkResults", name=text)
+        ElementTree.SubElement(benchmark, "mean", value="5")
+    return ElementTree.tostring(report, encoding="unicode")
+
+
+def as_divan(names: Sequence[str]) -> str:
+    """Each name is a benchmark."""
+    leaf = "├─ {}  1 ns │ 1 ns │ 1 ns │ 1 ns │ 100 │ 100\n"
+    head = "p  fastest │ slowest │ median │ mean │ samples │ iters\n"
+    return head + "".join(leaf.format(in_one_line(label)) for label in names)
+
+
+def as_nanobench(names: Sequence[str]) -> str:
+    """Each name is a benchmark."""
+    head = "| ns/op | op/s | err% | total | benchmark\n|--:|--:|--:|--:|:----------\n"
+    rows = (label.replace("`", "``").replace("\r", "") for label in names)
+    return head + "".join(f"| 5.00 | 2.00 | 0.1% | 0.00 | `{row}`\n" for row in rows)
+
+
 def as_rebench(names: Sequence[str]) -> str:
     """Each name is a benchmark and an executor."""
     cells = [in_one_line(label) for label in names]
@@ -187,6 +213,9 @@ WRITERS = {
     "jmh": as_jmh,
     "go": as_go,
     "libtest": as_libtest,
+    "catch2": as_catch2,
+    "divan": as_divan,
+    "nanobench": as_nanobench,
     "rebench": as_rebench,
     "sysbench": as_sysbench,
     "vitest": as_vitest,
@@ -238,7 +267,7 @@ def test_names_of_every_format_stay_text_in_the_ledger_and_in_every_form(
     printed_by("import", "--json", "run.json", "--", made(tmp_path, form))
     document: dict[str, Any] = json.loads((tmp_path / "run.json").read_bytes())
     names = [condition["name"] for condition in document["conditions"]]
-    if form not in ("go", "libtest", "rebench", "sysbench"):
+    if form not in ("catch2", "divan", "go", "libtest", "nanobench", "rebench", "sysbench"):
         # The longest is cut.
         assert all(any(payload[:100] in name for name in names) for payload in PAYLOADS)
     printed_by("show")

@@ -45,6 +45,9 @@ WHOLE = {
     "vitest": (SAMPLES / "vitest_4.1.12.json").read_bytes(),
     "csv": CSV.encode(),
     "libtest": LIBTEST.encode(),
+    "catch2": (SAMPLES / "catch2_3.7.1.xml").read_bytes(),
+    "divan": (SAMPLES / "divan_0.1.17.txt").read_bytes(),
+    "nanobench": (SAMPLES / "nanobench_4.0.0.txt").read_bytes(),
 }
 HOSTILE = (b"\x00", b"\xff", b'"', b"{", b"]", b",", b"\n", b"nan", b"1e999", b"-", b"null", b"[[")
 TRIES = 100

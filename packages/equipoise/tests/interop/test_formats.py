@@ -23,6 +23,10 @@ from packages.equipoise.tests.imports import SAMPLES, reading_of, written
         ("sysbench.txt", "sysbench", "sysbench 1.0.20"),
         ("vitest_4.1.12.json", "vitest", "vitest"),
         ("vitest_5.1.2.json", "vitest", "vitest"),
+        ("catch2_2.13.10.xml", "catch2", "Catch2"),
+        ("catch2_3.7.1.xml", "catch2", "Catch2 3.7.1"),
+        ("divan_0.1.17.txt", "divan", "divan"),
+        ("nanobench_4.0.0.txt", "nanobench", "nanobench"),
     ],
 )
 def test_content_determines_the_format_and_the_tool(sample: str, form: str, tool: str) -> None:

@@ -33,6 +33,18 @@ NUMBERS = {
     ),
     "go": "goos: linux\nBenchmarkA 1 %s ns/op\n",
     "libtest": "test a ... bench:  %s ns/iter (+/- 1)\n",
+    "catch2": (
+        '<Catch name="t"><TestCase name="t"><BenchmarkResults name="a"><mean value="%s"/>'
+        "</BenchmarkResults></TestCase></Catch>"
+    ),
+    "divan": (
+        "p     fastest │ slowest │ median │ mean │ samples │ iters\n"
+        "╰─ a  1 ns    │ 1 ns    │ 1 ns   │ %s ns │ 100     │ 100\n"
+    ),
+    "nanobench": (
+        "| ns/op | op/s | err%% | total | benchmark\n|------:|-----:|-----:|------:|:----------\n"
+        "| %s | 1.0 | 0.1%% | 0.00 | `a`\n"
+    ),
     "rebench": "1\t1\t%s\tms\ttotal\tBounce\tfast\tSuite\t\t1\t\t\n",
     "sysbench": "sysbench 1.0.20\n    total time:   %ss\n    total number of events:  1\n",
     "vitest": (

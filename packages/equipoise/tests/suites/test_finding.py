@@ -83,6 +83,26 @@ SUITES = [
         "--kind jmh -- java -jar target/perf.jar",
         "pom.xml builds perf.jar with jmh-core",
     ),
+    (
+        {
+            "CMakeLists.txt": CMAKE,
+            "perf/CMakeLists.txt": PERF.replace("benchmark::benchmark", "nanobench"),
+        }
+        | {"perf/sums.cc": "#include <nanobench.h>\nankerl::nanobench::Bench().run(f);\n"},
+        "--kind nanobench --build 'cmake -B build -DCMAKE_BUILD_TYPE=Release && "
+        "cmake --build build --target sums' -- ./build/perf/sums",
+        "perf/CMakeLists.txt builds sums, and sums.cc uses nanobench",
+    ),
+    (
+        {
+            "CMakeLists.txt": CMAKE,
+            "perf/CMakeLists.txt": PERF.replace("benchmark::benchmark", "Catch2::Catch2"),
+        }
+        | {"perf/sums.cc": 'TEST_CASE("t", "[!benchmark]") { BENCHMARK("b") { f(); }; }\n'},
+        "--kind catch2 --build 'cmake -B build -DCMAKE_BUILD_TYPE=Release && "
+        "cmake --build build --target sums' -- ./build/perf/sums '[!benchmark]'",
+        "perf/CMakeLists.txt builds sums, and sums.cc has a BENCHMARK of Catch2",
+    ),
 ]
 NO_SUITES: list[dict[str, str]] = [
     {},

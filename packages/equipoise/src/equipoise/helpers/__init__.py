@@ -4,7 +4,7 @@ equipoise_metrics  reports the metrics of a Python program; the file may be copi
 harness            times a Python callable or a command
 pytest_plugin      a fixture for pytest
 asv_program        lists or runs benchmarks of asv
-criterion_runner   runs programs of criterion briefly
+cargo_runner       runs the benchmark programs of cargo, criterion briefly
 
 ``equipoise_tinybench.mjs``, for Node, runs tinybench briefly and writes its times.
 """

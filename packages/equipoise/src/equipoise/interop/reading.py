@@ -177,6 +177,19 @@ def mean(values: Sequence[float]) -> float:
         return math.inf
 
 
+def numbered(names: Iterable[str]) -> Iterator[str]:
+    """Yield names; equal names get a number, so that each is unique: ``sum``, ``sum (2)``."""
+    used: set[str] = set()
+    counts: Counter[str] = Counter()
+    for name in names:
+        unique_name = name
+        while unique_name in used:
+            counts[name] += 1
+            unique_name = f"{name} ({counts[name] + 1})"
+        used.add(unique_name)
+        yield unique_name
+
+
 def finite_number(text: str) -> float | None:
     """Return the finite number in a text; ``None`` if the text is not a finite number."""
     try:

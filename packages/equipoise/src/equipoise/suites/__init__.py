@@ -6,6 +6,7 @@ In reading order:
 - ``adapters``: the tools, a file each; a new tool is a new file with a ``TOOL``
 - ``finding.py``: finds the suite of a folder
 - ``searching.py``: searches a folder for files with a text
+- ``cmake.py``: finds the programs that CMake builds
 - ``trial.py``: runs one process of a tool, and reports what it measured
 - ``running.py``: runs a tool's command
 - ``node.py``: the common parts of the tools of Node

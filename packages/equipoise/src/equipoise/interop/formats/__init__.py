@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from equipoise.interop.formats import (
+    catch2,
     criterion,
+    divan,
     go_bench,
     google_benchmark,
     hyperfine,
     jmh,
     libtest,
+    nanobench,
     plain_csv,
     pyperf,
     pytest_benchmark,
@@ -29,6 +32,9 @@ FORMATS: dict[str, Format[Reading]] = {
         criterion,
         go_bench,
         libtest,
+        divan,
+        catch2,
+        nanobench,
         rebench,
         sysbench,
         vitest,

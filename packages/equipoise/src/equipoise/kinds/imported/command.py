@@ -72,8 +72,9 @@ def command(request: ImportRequest) -> int:
     """Keep results of other tools in the ledger, and compare them without a verdict.
 
     The tools are hyperfine, pyperf, Google Benchmark, pytest-benchmark, JMH, criterion (its
-    folder), Go, ReBench and sysbench; a CSV has the columns condition and value. Such a run has an
-    ordinary interval, never a verdict, because no coin of Equipoise ordered its trials.
+    folder), divan, Go, Catch2, nanobench, ReBench and sysbench; a CSV has the columns condition and
+    value. Such a run has an ordinary interval, never a verdict, because no coin of Equipoise
+    ordered its trials.
     """
     output = request.output.checked()
     imported = assemble(

@@ -1,17 +1,26 @@
-"""Rust: ``cargo bench`` with criterion or libtest."""
+"""Rust: ``cargo bench`` with criterion, divan, libtest or bencher, also in one workspace.
+
+CodSpeed's compatibility crates behave as the originals if ``cargo codspeed`` does not build them.
+
+Cargo runs each program through `cargo_runner`, which announces the program and lets criterion run
+briefly. A benchmark of divan takes at most 0.1 s, by ``DIVAN_MAX_TIME``. libtest and bencher have
+no option for a short run. If two programs have benchmarks of one name, their names begin with the
+package and the program: ``parser/speed: sum``.
+"""
 
 from __future__ import annotations
 
 import os
 import shutil
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from equipoise.helpers import criterion_runner
+from equipoise.helpers import cargo_runner
 from equipoise.helpers.equipoise_metrics import METRICS_VARIABLE
-from equipoise.interop.formats import criterion, libtest
-from equipoise.interop.reading import Process, read_within_bounds
+from equipoise.interop.formats import criterion, divan, libtest
+from equipoise.interop.reading import Process, SourceFile, numbered, read_within_bounds
 from equipoise.suites.running import run, times_of
 from equipoise.suites.searching import files_named, text_in
 from equipoise.suites.tool import BenchmarkTool, Command, FoundSuite, Measurement
@@ -20,28 +29,73 @@ _COMMAND = ("cargo", "bench")
 _BUILD = "cargo bench --no-run"
 _LATEST_RUN = "new"
 """Name that criterion gives to the results of the latest run."""
+_MAX_TIME_VARIABLE, _MAX_TIME_S = "DIVAN_MAX_TIME", "0.1"
+_MIN_TIME_VARIABLE = "DIVAN_MIN_TIME"
 
 
 def _measure(command: Command, folder: Path) -> Iterator[Measurement]:
     _remove_earlier_results()
-    output = folder / "output"
-    run(_with_short_runs(command), output)
-    yield from times_of(_processes(output))
+    output, results = folder / "output", folder / "criterion"
+    results.mkdir()
+    run(_with_short_runs(command), output, _variables(command, results))
+    labelled = list(_labelled_processes(output, results))
+    counts = Counter(process.benchmark for _, process in labelled)
+    names = numbered(
+        f"{label}: {process.benchmark}"
+        if label and counts[process.benchmark] > 1
+        else process.benchmark
+        for label, process in labelled
+    )
+    yield from times_of(
+        Process(name, process.values) for name, (_, process) in zip(names, labelled, strict=True)
+    )
+
+
+def _variables(command: Command, results: Path) -> dict[str, str]:
+    variables = {cargo_runner.RESULTS_VARIABLE: str(results)}
+    is_set = {_MAX_TIME_VARIABLE, _MIN_TIME_VARIABLE} & os.environ.keys()
+    # An option --max-time has precedence over the variable.
+    if not is_set and not any(word.partition("=")[0] == "--min-time" for word in command):
+        variables[_MAX_TIME_VARIABLE] = _MAX_TIME_S
+    return variables
 
 
 def _with_short_runs(command: Command) -> Command:
-    """Return the command with options for `cargo bench` to run criterion's programs briefly."""
+    """Return the command with options for `cargo bench` to run programs by `cargo_runner`."""
     if os.path.basename(command[0]) != "cargo" or "bench" not in command:
         return command
     options_start = command.index("bench") + 1
-    options = criterion_runner.cargo_options()
+    options = cargo_runner.cargo_options()
     return (*command[:options_start], *options, *command[options_start:])
 
 
-def _processes(output: Path) -> Iterator[Process]:
-    if output.stat().st_size:
-        yield from libtest.FORMAT.read(read_within_bounds("the output of cargo", output)).processes
-    results = _criterion_folder()
+def _labelled_processes(output: Path, results: Path) -> Iterator[tuple[str, Process]]:
+    """Yield the benchmarks, each with the package and the name of its program."""
+    source = read_within_bounds("the output of cargo", output) if output.stat().st_size else None
+    content = b"" if source is None else source.content
+    program_lines = list(cargo_runner.PROGRAM_LINE.finditer(content))
+    if not program_lines:
+        # The user has a runner of his own, or the command is not cargo.
+        yield from (("", process) for process in _printed(output, "", content))
+        yield from (("", process) for process in _saved(_criterion_folder()))
+    starts = [*(line.start() for line in program_lines), len(content)]
+    for line, end in zip(program_lines, starts[1:], strict=True):
+        label = line["label"].decode("utf-8", "replace")
+        saved = list(_saved(results / os.fsdecode(line["file"])))
+        # A program of criterion may print its results like libtest, too.
+        for process in saved or _printed(output, label, content[line.end() : end]):
+            yield label, process
+
+
+def _printed(output: Path, label: str, content: bytes) -> Iterator[Process]:
+    """Yield the benchmarks that libtest, bencher or divan printed."""
+    file = SourceFile(f"the output of {label or 'cargo'}", output, content)
+    for text_format in (libtest.FORMAT, divan.FORMAT):
+        yield from text_format.read(file).processes
+
+
+def _saved(results: Path) -> Iterator[Process]:
+    """Yield the latest results of criterion in a folder."""
     if any(results.rglob("sample.json")):
         for process in criterion.FORMAT.read(read_within_bounds(str(results), results)).processes:
             if process.levels.get(criterion.SAVED_RUN) == _LATEST_RUN:

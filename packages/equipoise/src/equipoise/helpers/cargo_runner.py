@@ -1,8 +1,12 @@
-"""Run a benchmark program for cargo, with options for a short run if it uses criterion.
+"""Run a benchmark program for cargo: announce it on stdout, and let criterion run briefly.
 
 ::
 
-    python -m equipoise.helpers.criterion_runner target/release/deps/parse-0123 --bench
+    python -m equipoise.helpers.cargo_runner target/release/deps/parse-0123 --bench
+
+Cargo runs the programs of all packages of a workspace, and their benchmarks may have equal names.
+So this module prints a line with the program before the program prints its results, and gives each
+program of criterion a folder of its own for results.
 
 Criterion, a benchmark library, repeats each benchmark for 8 s in one process, but a gate needs many
 short processes. Cargo passes the same arguments to all programs. Programs without criterion would
@@ -13,6 +17,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -25,6 +30,14 @@ SHORT_RUN = {
 }
 """Options for a short run: warm-up seconds, measured seconds, samples, and resamples of criterion's
 own analysis, which nobody reads. Options of the user have precedence."""
+RESULTS_VARIABLE = "EQUIPOISE_CARGO_RESULTS"
+"""Environment variable with the folder in which each program of criterion gets a folder."""
+PROGRAM_LINE = re.compile(
+    rb"^equipoise: program (?P<label>[^\n/]*/[^\n/]*)/(?P<file>[^\n/]+)\n", re.M
+)
+"""Line that announces a program: its package, its name, and the name of its file."""
+_STDOUT = 1
+"""File descriptor of standard output."""
 _OTHER_MODE_OPTIONS = frozenset({"--list", "--test", "--quick", "--profile-time", "--help"})
 """Options that make criterion measure in another way, or not at all."""
 
@@ -59,6 +72,13 @@ def cargo_options() -> tuple[str, str]:
 def main(arguments: Sequence[str]) -> None:
     """Replace this process by the program in the first argument."""
     program, *program_arguments = arguments
+    if results := os.environ.get(RESULTS_VARIABLE):
+        # The name of the file ends in a hash that cargo computed.
+        file_name = os.path.basename(program)
+        label = f"{os.environ.get('CARGO_PKG_NAME', '')}/{re.sub('-[0-9a-f]{16}$', '', file_name)}"
+        # A program that was stopped may have left a line without an end.
+        os.write(_STDOUT, os.fsencode(f"\nequipoise: program {label}/{file_name}\n"))
+        os.environ["CRITERION_HOME"] = os.path.join(results, file_name)
     if uses_criterion(Path(program)):
         program_arguments += short_arguments(program_arguments)
     os.execv(program, (program, *program_arguments))
