@@ -108,6 +108,11 @@ bench: $(VENV)/dev $(VENV)/package ## run every benchmark (hours; wants an idle 
 	@echo "== benchmarks/cluster"; $(PYTHON_IN_VENV) -m benchmarks.cluster
 	@set -e; for part in ratio alarms; do echo "== benchmarks/cluster: $$part"; PATH="$$PWD/$(VENV)/bin:$$PATH" $(PYTHON_IN_VENV) -m benchmarks.cluster.overhead $$part; done
 
+.PHONY: test-suites
+test-suites: $(VENV)/dev $(VENV)/package ## fetch all benchmark tools (minutes), and gate their suites
+	@scripts/test_tools.sh
+	@$(PYTHON_IN_VENV) -m pytest -q packages/equipoise/tests/suites
+
 .PHONY: chaos
 chaos: $(VENV)/dev $(VENV)/package ## kill, fill disks and starve: 300 faults, and what must hold (20 minutes)
 	@$(PYTHON_IN_VENV) -m tests.chaos $(CHAOS)
