@@ -131,6 +131,7 @@ schema: $(VENV)/package ## write the JSON Schemas of the documents into docs/
 .PHONY: docs
 docs: $(VENV)/dev $(VENV)/package ## build the documentation into site/
 	@$(PYTHON_IN_VENV) scripts/commands_page.py > docs/reference/commands.md
+	@$(PYTHON_IN_VENV) scripts/benchmark_tools_page.py > docs/reference/benchmark-tools.md
 	$(PYTHON_IN_VENV) -m mkdocs build --strict
 
 .PHONY: screenshots

@@ -200,7 +200,7 @@ def judged(
         return ", ".join(names), "right" if all(right) else "wrong name"
     if bisect["verdict"] != "set":
         return bisect["verdict"], "not named"
-    left = [one["commit"] for one in bisect["searched_commits"] if one["status"] == "suspect"]
+    left = [one["commit"] for one in bisect["candidates"] if one["status"] == "suspect"]
     outcome: Outcome = "set misses" if truth.isdisjoint(left) else "set holds culprit"
     return f"{len(left)} left, {labels[left[0]]} to {labels[left[-1]]}", outcome
 

@@ -100,7 +100,7 @@ def answer(verdict: str, *groups: str, left: str = "") -> dict[str, Any]:
         "culprits": [
             {"commit": group[-1], "not_built": list(group[:-1]), "ratio": 1.05} for group in groups
         ],
-        "searched_commits": [
+        "candidates": [
             {"commit": one, "status": "suspect" if one in left else "excluded"} for one in LABELS
         ],
     }

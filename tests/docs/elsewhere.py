@@ -17,10 +17,6 @@ SERVERS = Elsewhere(
     "each trial is a life of a database server",
     "packages/studies/tests/cli/test_database_servers.py::test_mariadb_lives_for_a_trial_and_is_gone",
 )
-GO = Elsewhere(
-    "compiles in two revisions",
-    "packages/equipoise/tests/kinds/gate/test_tools.py::test_go_s_own_benchmarks_of_two_revisions_are_compared",
-)
 ASV = Elsewhere(
     "pip asks PyPI",
     "packages/equipoise/tests/suites/adapters/test_asv.py::test_a_gate_compares_the_unchanged_example",
@@ -65,29 +61,25 @@ ELSEWHERE = {
         "two minutes of campaigns, whose number no option changes",
         "packages/equipoise/tests/analysis/test_certificate.py::test_a_quiet_host_finds_the_injected_effects_and_few_others",
     ),
-    "equipoise gate --baseline main --kind go": GO,
-    "equipoise gate --baseline main --kind go --build 'go test -c -o bench.test'"
-    " -- ./bench.test -test.run '^$' -test.bench . -test.benchtime 0.1s": GO,
+    "equipoise comment --github gate.json": Elsewhere(
+        "writes to GitHub",
+        "packages/equipoise/tests/kinds/gate/test_comment.py::test_the_first_gate_writes_a_comment_on_github_and_the_next_one_replaces_it",
+    ),
     "equipoise gate --baseline main --kind cargo": Elsewhere(
         "cargo asks crates.io",
         "packages/equipoise/tests/kinds/gate/test_tools.py::test_a_warning_names_a_cargo_benchmark_that_only_one_revision_has",
     ),
     "equipoise gate --baseline main --kind google-benchmark"
     " --build 'make bench' -- ./bench": GOOGLE_BENCHMARK,
-    "equipoise gate --baseline main --kind google-benchmark --build"
-    " 'cmake -B build -DCMAKE_BUILD_TYPE=Release; cmake --build build -t bench'"
-    " -- ./build/bench --benchmark_filter='Sort|Parse' --benchmark_min_time=0.2": GOOGLE_BENCHMARK,
     "equipoise gate --baseline main --kind pytest"
     " --build 'python3 -m venv .venv; .venv/bin/pip install -q \"$EQUIPOISE_WHEEL\" pytest .'"
     " -- .venv/bin/pytest -q": Elsewhere(
         "pip asks PyPI",
         "packages/equipoise/tests/kinds/gate/test_tools.py::test_a_project_s_pytest_benchmarks_go_through_a_gate_as_they_are",
     ),
-    "equipoise gate --baseline main --kind asv": ASV,
     "equipoise gate --baseline main --kind asv"
     " --build 'python3 -m venv .venv; .venv/bin/pip install -q asv_runner .'"
     " -- .venv/bin/python --bench 'time_.*parse'": ASV,
-    "equipoise gate --baseline main --kind asv --metrics memory_bytes -- python3 --bench mem_": ASV,
     "equipoise compare ./sort-old ./sort-new --cluster tcp://10.0.0.1:8786": Elsewhere(
         CLUSTER,
         "packages/equipoise/tests/kinds/fleet/test_command.py::test_compare_on_a_cluster_shows_what_its_hosts_measured",

@@ -14,7 +14,7 @@ MAX_WORDS_OF_AN_EXPLANATION = 2_500
 MAX_LINES_OF_README = 100
 """Two screens."""
 FOR_USERS = ("tutorials", "how-to", "explanation", "reference", "methods")
-GENERATED = frozenset({"commands.md", "python.md"})
+GENERATED = frozenset({"benchmark-tools.md", "commands.md", "python.md"})
 HOW_TO = sorted((DOCS / "how-to").glob("*.md"))
 EXPLANATIONS = sorted((DOCS / "explanation").glob("*.md"))
 

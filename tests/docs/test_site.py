@@ -121,7 +121,9 @@ def test_what_a_page_links_to_in_the_repository_is_there(page: Path) -> None:
     assert {one for one in inner if one and not (page.parent / one).exists()} == set()
 
 
-def test_the_page_of_commands_is_what_the_program_says() -> None:
-    done = finished([sys.executable, "scripts/commands_page.py"], cwd=ROOT, check=True)
-    written = (DOCS / "reference/commands.md").read_text(encoding="utf-8")
+@pytest.mark.parametrize("page", ["commands", "benchmark-tools"])
+def test_a_generated_page_is_what_the_program_says(page: str) -> None:
+    script = f"scripts/{page.replace('-', '_')}_page.py"
+    done = finished([sys.executable, script], cwd=ROOT, check=True)
+    written = (DOCS / f"reference/{page}.md").read_text(encoding="utf-8")
     assert written == done.stdout, "run make docs"

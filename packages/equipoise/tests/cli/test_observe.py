@@ -271,9 +271,9 @@ def test_strata_are_read_one_by_one_from_parquet_and_reported_each(
     assert "strata" in (tmp_path / "answer.html").read_text()
     document = json.loads(equipoise("observe", "ci.parquet", *by_host, "--json", "-").out)
     jsonschema.validate(document, schema(ObservationResult))
-    assert [stratum["name"] for stratum in document["strata"]["each"]] == ["amd", "arm"]
+    assert [stratum["name"] for stratum in document["strata"]["results"]] == ["amd", "arm"]
     assert (
-        sum(stratum["candidate_rows"] for stratum in document["strata"]["each"])
+        sum(stratum["candidate_rows"] for stratum in document["strata"]["results"])
         == (document["rows"]["candidate"])
     )
     categories = pandas.DataFrame(loaded_log(800)).astype({"host_type": "category"})

@@ -33,7 +33,7 @@ Verdict = Literal["faster", "slower", "equivalent", "mixed", "undecided"]
 class Mode(Struct, frozen=True):
     """A distinct value around which a metric clusters, and the share of such trials."""
 
-    value: float
+    value: float = field(name="at")
     share: float
 
 

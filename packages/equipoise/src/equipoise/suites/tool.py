@@ -72,6 +72,8 @@ class BenchmarkTool(Struct, frozen=True):
     cannot be read."""
     find: Callable[[Path], FoundSuite | None]
     """Returns the suite of this tool in a folder; ``None`` if the folder has none."""
+    tried_with: str
+    """Versions with which the adapter was tried."""
     command: tuple[str, ...] = ()
     """Default command; empty if the user must name a program."""
     build: str | None = None

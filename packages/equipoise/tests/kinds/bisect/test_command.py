@@ -97,7 +97,7 @@ def test_the_commit_is_named_and_the_repository_stays_as_it_was(
     commit = project.git("rev-parse", f"HEAD~{COUNT - CULPRIT}").strip()
     assert [culprit["commit"] for culprit in search["culprits"]] == [commit]
     assert search["culprits"][0]["ratio_ci"][0] > 1.0
-    assert len(search["searched_commits"]) == COUNT
+    assert len(search["candidates"]) == COUNT
     assert culprits_of(record) == [f"change {CULPRIT}"]
     assert everything_in(project.path) == before
     assert builds(project) < COUNT + 1

@@ -138,7 +138,7 @@ def test_with_merge_base_later_commits_of_the_baseline_do_not_count(
     project.git("checkout", "--quiet", "feature")
     words = ("--merge-base", *BUILT, "--blocks", "1", "--json", "-", "--", "./bench")
     result = document(gate("--baseline", "main", *words))
-    baseline = {"asked": "the fork point from main", "commit": left, "uncommitted": False}
+    baseline = {"typed_name": "the fork point from main", "commit": left, "uncommitted": False}
     assert result["gate"]["baseline"] == baseline
     assert shlex.split(result["run"]["command_line"])[2:4] == ["--baseline", left]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from equipoise.model.kinds import TAG
 from equipoise.model.plan import Contrast, Plan
@@ -94,8 +94,8 @@ GapStatus = Literal["slower", "faster", "equivalent", "undecided"]
 class BisectGap(Struct, frozen=True):
     """The difference between two commits. The ratio is the later cost over the earlier cost."""
 
-    earlier_hash: str
-    later_hash: str
+    earlier_hash: str = field(name="after")
+    later_hash: str = field(name="until")
     ratio: float | None
     ratio_ci: Interval
     significance_level: float
@@ -198,7 +198,7 @@ class SearchedLine(Struct, frozen=True, kw_only=True):
     """``no difference`` for a branch means that the merge itself made the difference."""
     culprits: tuple[Culprit, ...]
     """Culprits in the order of the commits."""
-    searched_commits: tuple[BisectCommit, ...]
+    searched_commits: tuple[BisectCommit, ...] = field(name="candidates")
     """All commits of the line except the first."""
     gap: BisectGap
     """Difference between the first and the last commit of the line."""
@@ -223,9 +223,9 @@ class BisectBranch(SearchedLine, frozen=True, kw_only=True):
 
     merge: str
     """Hash of the merge."""
-    fork_hash: str
+    fork_hash: str = field(name="after")
     """Hash of the commit where the branch began."""
-    tip_hash: str
+    tip_hash: str = field(name="until")
     """Hash of the last commit of the branch, the second parent of the merge."""
     failed_ends: tuple[str, ...]
     """Hashes of ends of the branch that do not build or run; the branch then has no search."""
@@ -271,7 +271,7 @@ class BisectResult(SearchedLine, frozen=True, kw_only=True):
     alpha: float
     trials: int
     """Number of trials that measured the benchmark, in complete blocks, branches included."""
-    tried_commits: int
+    tried_commits: int = field(name="builds")
     """Number of commits that ran or did not build, over all benchmarks."""
     seconds: float
     """Duration of the campaign, builds included."""

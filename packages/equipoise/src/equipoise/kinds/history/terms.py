@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from equipoise.model.errors import UnusableInput
@@ -109,9 +109,9 @@ class HistoryChange(ShortTexts, frozen=True):
 
     commit: str | None
     """Hash of the commit that made the change; null for a range of several commits."""
-    earlier_hash: str
+    earlier_hash: str = field(name="after")
     """Hash of the last measured commit before the change."""
-    later_hash: str
+    later_hash: str = field(name="until")
     """Hash of the first measured commit with the change."""
     subject: str
     """Subject of the later commit; ``author`` and ``date`` also describe the later commit."""
@@ -147,8 +147,8 @@ class HistoryPair(Struct, frozen=True):
 
     pair_number: int
     """Number of the pair in the series, from 1."""
-    earlier_hash: str
-    later_hash: str
+    earlier_hash: str = field(name="after")
+    later_hash: str = field(name="until")
     status: PairStatus
     ratio: float | None
     """Cost of the later commit over the earlier commit's cost; null if the ratio is not finite."""
@@ -191,7 +191,7 @@ class HistoryCampaign(Struct, frozen=True):
     """Number of complete blocks."""
     trials: int
     """Number of trials in complete blocks."""
-    tried_commits: int
+    tried_commits: int = field(name="builds")
     """Number of commits that ran or did not build."""
     seconds: float
     """Duration, builds included."""
@@ -224,7 +224,7 @@ class HistoryResult(Struct, frozen=True):
     """False-discovery rate of the changes, and chance of any wrong interval of the curve."""
     trials: int
     """Number of trials in complete blocks, over all campaigns."""
-    tried_commits: int
+    tried_commits: int = field(name="builds")
     """Sum of ``tried_commits`` over all campaigns."""
     seconds: float
     """Duration of all campaigns, builds included."""

@@ -132,6 +132,7 @@ TOOL = BenchmarkTool(
     "asv",
     measure=_measure,
     find=_find,
+    tried_with="asv 0.6, asv_runner 0.1 to 0.3",
     environment={
         asv_program.REVISION_TREE_VARIABLE: "{tree}",
         asv_program.USER_TREE_VARIABLE: "{own}",

@@ -133,6 +133,7 @@ TOOL = BenchmarkTool(
     "cargo",
     measure=_measure,
     find=_find,
+    tried_with="criterion 0.8, divan 0.1, bencher 0.1, CodSpeed's crates 6.0",
     command=_COMMAND,
     build=_BUILD,
     # In a common target folder, cargo would build again in every trial.

@@ -97,4 +97,4 @@ def _find(folder: Path) -> FoundSuite | None:
     return None
 
 
-TOOL = BenchmarkTool("catch2", measure=_measure, find=_find)
+TOOL = BenchmarkTool("catch2", measure=_measure, find=_find, tried_with="Catch2 2.13 and 3.7")

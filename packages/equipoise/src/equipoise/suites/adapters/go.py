@@ -1,4 +1,8 @@
-"""Go: the benchmarks of ``go test``."""
+"""Go: the benchmarks of ``go test``.
+
+``go test`` links again on every run. If linking takes long, link once: ``--build 'go test -c -o
+bench.test' -- ./bench.test -test.run '^$' -test.bench . -test.benchtime 0.1s``.
+"""
 
 from __future__ import annotations
 
@@ -39,4 +43,6 @@ def _find(folder: Path) -> FoundSuite | None:
     return FoundSuite(f"go.mod, and {file} has a benchmark", _COMMAND, _BUILD)
 
 
-TOOL = BenchmarkTool("go", measure=_measure, find=_find, command=_COMMAND, build=_BUILD)
+TOOL = BenchmarkTool(
+    "go", measure=_measure, find=_find, tried_with="Go 1.26", command=_COMMAND, build=_BUILD
+)

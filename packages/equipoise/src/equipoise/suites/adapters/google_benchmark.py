@@ -1,4 +1,12 @@
-"""C++: programs that use Google Benchmark. Each benchmark runs in processes of its own."""
+"""C++: programs that use Google Benchmark. Each benchmark runs in processes of its own.
+
+- ``--benchmark_filter`` of the user chooses the benchmarks. A filter that begins with ``-`` leaves
+  benchmarks out.
+- ``--benchmark_min_time`` is 0.05 s, unless the user or the benchmark sets another time.
+- The metrics are ``time_s`` and ``cpu_time_s``, the wall and CPU time of one iteration.
+- A benchmark that reports an error or skips itself ends the gate with status 3. The filter
+  ``--benchmark_filter=-NAME`` leaves it out.
+"""
 
 from __future__ import annotations
 
@@ -75,6 +83,7 @@ TOOL = BenchmarkTool(
     "google-benchmark",
     measure=_measure,
     find=_find,
+    tried_with="Google Benchmark 1.7",
     # The library's default is 0.5 s.
     listing=Listing(_list, short_run=(("--benchmark_min_time=0.05",),)),
 )

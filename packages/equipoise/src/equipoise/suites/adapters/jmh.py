@@ -325,6 +325,7 @@ TOOL = BenchmarkTool(
     "jmh",
     measure=_measure,
     find=_find,
+    tried_with="JMH 1.37, Maven 3.8",
     command=_COMMAND,
     build=_BUILD,
     listing=Listing(_list, short_run=_SHORT_RUN),

@@ -46,4 +46,4 @@ def _find(folder: Path) -> FoundSuite | None:
     return None
 
 
-TOOL = BenchmarkTool("nanobench", measure=_measure, find=_find)
+TOOL = BenchmarkTool("nanobench", measure=_measure, find=_find, tried_with="nanobench 4.0")

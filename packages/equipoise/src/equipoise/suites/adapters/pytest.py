@@ -39,6 +39,7 @@ TOOL = BenchmarkTool(
     "pytest",
     measure=_measure,
     find=_find,
+    tried_with="pytest-benchmark 5, pytest-codspeed 3 to 5",
     command=_COMMAND,
     environment={"EQUIPOISE_GATE_TREE": "{tree}", "EQUIPOISE_GATE_INSTEAD_OF": "{own}"},
 )

@@ -49,4 +49,11 @@ def _find(folder: Path) -> FoundSuite | None:
     return None
 
 
-TOOL = BenchmarkTool("tinybench", measure=_measure, find=_find, command=_COMMAND, build=INSTALL)
+TOOL = BenchmarkTool(
+    "tinybench",
+    measure=_measure,
+    find=_find,
+    tried_with="tinybench 2.9 to 6.2",
+    command=_COMMAND,
+    build=INSTALL,
+)

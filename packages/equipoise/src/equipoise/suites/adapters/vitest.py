@@ -1,5 +1,9 @@
 """JavaScript: the benchmarks of vitest.
 
+A benchmark is measured for 0.1 s, unless the code sets another time. For that, Equipoise adds a
+module to ``NODE_OPTIONS``, which needs Node 20 or later. If benchmarks import built files, the
+build line builds them, too: ``--build 'npm ci && npm run build'``.
+
 The times come from the file of ``--outputJson`` (vitest 1.5 to 4), or from the JSON report of tests
 (vitest 5). vitest 5 would run several files at once, so it gets ``--no-file-parallelism``.
 """
@@ -94,4 +98,11 @@ def _find(folder: Path) -> FoundSuite | None:
     return None
 
 
-TOOL = BenchmarkTool("vitest", measure=_measure, find=_find, command=_COMMAND, build=INSTALL)
+TOOL = BenchmarkTool(
+    "vitest",
+    measure=_measure,
+    find=_find,
+    tried_with="vitest 1.6 to 5.1",
+    command=_COMMAND,
+    build=INSTALL,
+)
