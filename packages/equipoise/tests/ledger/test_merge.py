@@ -337,7 +337,7 @@ def test_a_merged_run_that_claims_a_place_of_a_fleet_changes_no_result(
         assert merge(into, other, None).new == 2
         assert {run: result_bytes(into, run) for run in before} == before
         assert into.runs()[: len(listed)] == listed
-        assert [run.fleet for run in into.runs()[len(listed) :]] == [None, None]
+        assert [run.part_of for run in into.runs()[len(listed) :]] == [None, None]
 
 
 def test_a_merged_run_of_the_same_id_takes_no_explanation_away(
@@ -409,7 +409,7 @@ def test_a_run_that_cannot_be_read_is_left_out_alone(whole: Whole, tmp_path: Pat
         connection.execute("UPDATE trial SET covariates = '[7]' WHERE run = 2")
         connection.execute("UPDATE run SET names = '[\"other\"]' WHERE number = 3")
         connection.execute(
-            "UPDATE run SET fleet = (SELECT identity FROM run AS other WHERE other.number = 4), "
+            "UPDATE run SET part_of = (SELECT identity FROM run AS other WHERE other.number = 4), "
             "host_index = 9 WHERE number = 1"
         )
     with (

@@ -159,7 +159,7 @@ def test_evidence_that_is_cut_short_is_damage(filled: Path) -> None:
     [
         ("run", "id", b"\xff"),
         ("run", "identity", b"short"),
-        ("run", "fleet", "another"),
+        ("run", "part_of", "another"),
         ("run", "host", "here"),
         ("host", "name", b"here"),
         ("run", "started_at", "yesterday"),
@@ -270,7 +270,7 @@ def test_a_run_that_the_index_of_a_damaged_file_lacks_has_its_name(filled: Path)
         # Exchange the pages of two indexes: no key of the other index is an id.
         connection.executemany(
             "UPDATE sqlite_schema SET rootpage = ? WHERE name = ?",
-            ((pages["run_by_fleet"], "run_by_id"), (pages["run_by_id"], "run_by_fleet")),
+            ((pages["run_by_part_of"], "run_by_id"), (pages["run_by_id"], "run_by_part_of")),
         )
     with open_for_reading(filled) as ledger:
         assert ledger.read_run("last").id == run.id

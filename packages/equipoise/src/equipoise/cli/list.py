@@ -127,7 +127,7 @@ def _campaign_list(ledger_path: Path, *, all_runs: bool) -> tuple[Document, list
             run
             for run in ledger.runs()
             # A fleet's campaign has one line: its hosts have campaigns of their own.
-            if all_runs or (run.study != CERTIFICATE_STUDY and run.fleet is None)
+            if all_runs or (run.study != CERTIFICATE_STUDY and run.part_of is None)
         ]
     return runs_document(runs), [
         {
@@ -138,7 +138,7 @@ def _campaign_list(ledger_path: Path, *, all_runs: bool) -> tuple[Document, list
             "trials": run.trials,
             "stopped_because": run.stopped_because,
             "host": run.host,
-            "part_of": run.fleet,
+            "part_of": run.part_of,
             "hosts": run.hosts,
         }
         for run in runs

@@ -68,7 +68,7 @@ def other_campaigns_of(record: RunRecord, ledger: Ledger) -> list[RunSummary]:
     if record.plan.membership is not None:
         own_ids.add(ledger.id_of(record.plan.membership.fleet_identity) or record.id)
     runs = ledger.runs_with_same_commands(record.plan)
-    return [run for run in runs if run.id not in own_ids and run.fleet is None]
+    return [run for run in runs if run.id not in own_ids and run.part_of is None]
 
 
 def result_of_records(records: Sequence[RunRecord], output: OutputOptions) -> ResultDocument:

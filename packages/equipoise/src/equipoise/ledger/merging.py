@@ -106,7 +106,7 @@ def needed_runs(ledger: Ledger, reference: str) -> frozenset[bytes]:
             ).fetchone()
             identity_by_run[run] = identity
             pending_runs += _runs_of_plan(ledger, run, plan_from_text(plan_text))
-            statement = "SELECT number FROM run WHERE fleet = ?"
+            statement = "SELECT number FROM run WHERE part_of = ?"
             member_rows = ledger.connection.execute(statement, (identity,))
             pending_runs += [number for (number,) in member_rows]
             name = name_of(ledger.connection, run)

@@ -90,7 +90,7 @@ class Head(Struct, frozen=True, array_like=True):
     """Name of the run, from its start: ``20261120-113005-4f2a``."""
     host: tuple[bytes, str] | None
     """Identity and name of the host."""
-    fleet: bytes | None
+    part_of: bytes | None
     """Identity of the fleet's run if a host of the fleet recorded this run."""
     host_index: int | None
     """Index of the host in the fleet, from 0."""
@@ -133,7 +133,7 @@ class RunPart(Struct, frozen=True, array_like=True):
 
 
 _SELECT_HEAD = """
-    SELECT run.identity, id, host.identity, host.name, fleet, host_index, study, names,
+    SELECT run.identity, id, host.identity, host.name, part_of, host_index, study, names,
         commands_digest, plan, started_at
     FROM run LEFT JOIN host ON host.number = run.host WHERE run.number = ?
 """
@@ -168,7 +168,8 @@ def _insert_statement(table: str, columns: str) -> str:
 
 
 _INSERT_RUN = _insert_statement(
-    "run", "identity, id, host, fleet, host_index, study, names, commands_digest, plan, started_at"
+    "run",
+    "identity, id, host, part_of, host_index, study, names, commands_digest, plan, started_at",
 )
 _INSERT_SEGMENT = _insert_statement("segment", "run, number, environment, started_at")
 _INSERT_SEGMENT_END = _insert_statement("segment_end", "run, segment, ended_at, stopped_because")

@@ -278,8 +278,8 @@ def recorded_run(connection: sqlite3.Connection, path: Path, run: int) -> RunRec
 def check_run(connection: sqlite3.Connection, path: Path, run: int) -> None:
     """Check each row of a run, also against the plan; errors as in `recorded_run`."""
     recorded_run(connection, path, run)
-    study, names_json, fleet, host_index, plan_text = connection.execute(
-        "SELECT study, names, fleet, host_index, plan FROM run WHERE number = ?", (run,)
+    study, names_json, part_of, host_index, plan_text = connection.execute(
+        "SELECT study, names, part_of, host_index, plan FROM run WHERE number = ?", (run,)
     ).fetchone()
     plan = plan_from_text(plan_text)
     member = plan.membership
@@ -287,7 +287,7 @@ def check_run(connection: sqlite3.Connection, path: Path, run: int) -> None:
     if member is not None:
         fleet_columns = (bytes.fromhex(member.fleet_identity), member.host_index)
     plan_columns = (as_unicode(plan.study), [condition.name for condition in plan.conditions])
-    if (study, from_text(names_json)) != plan_columns or (fleet, host_index) != fleet_columns:
+    if (study, from_text(names_json)) != plan_columns or (part_of, host_index) != fleet_columns:
         raise ValueError("the row of a run contradicts its plan")
 
 

@@ -186,7 +186,7 @@ def _runs_starting_after(connection: sqlite3.Connection, moment: float) -> set[i
 
 def _runs_of_fleet_hosts(connection: sqlite3.Connection) -> set[int]:
     rows = connection.execute(
-        "SELECT number FROM run WHERE fleet IN (SELECT identity FROM run AS other)"
+        "SELECT number FROM run WHERE part_of IN (SELECT identity FROM run AS other)"
     )
     return {int(run) for (run,) in rows}
 

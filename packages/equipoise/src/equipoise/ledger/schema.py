@@ -37,14 +37,15 @@ _TABLES = {
         identity BLOB NOT NULL UNIQUE CHECK (typeof(identity) = 'blob' AND length(identity) = 16),
         id TEXT NOT NULL,
         host INTEGER REFERENCES host (number),
-        fleet BLOB CHECK (fleet IS NULL OR typeof(fleet) = 'blob' AND length(fleet) = 16),
+        part_of BLOB
+            CHECK (part_of IS NULL OR typeof(part_of) = 'blob' AND length(part_of) = 16),
         host_index INTEGER,
         study TEXT NOT NULL,
         names TEXT NOT NULL,
         commands_digest BLOB NOT NULL,
         plan TEXT NOT NULL,
         started_at NOT NULL CHECK (typeof(started_at) = 'real'),
-        CHECK ((fleet IS NULL) = (host_index IS NULL))
+        CHECK ((part_of IS NULL) = (host_index IS NULL))
     )""",
     "segment": """CREATE TABLE segment (
         run INTEGER NOT NULL REFERENCES run (number),
@@ -158,7 +159,7 @@ CREATION: Statements = (
     *_TABLES.values(),
     "CREATE INDEX run_by_commands ON run (commands_digest)",
     "CREATE INDEX run_by_id ON run (id)",
-    "CREATE INDEX run_by_fleet ON run (fleet)",
+    "CREATE INDEX run_by_part_of ON run (part_of)",
     "CREATE INDEX trial_by_run ON trial (run)",
     "CREATE UNIQUE INDEX trial_by_position ON trial (run, phase, block, position, washout)",
     *(trigger for table in _TABLES for trigger in _append_only_triggers(table)),

@@ -85,11 +85,11 @@ _SELECT_SUMMARIES = """
 """
 _SELECT_RUN_OF_HOST = """
     SELECT run.number FROM run JOIN host ON host.number = run.host
-    WHERE run.identity = ? AND lower(hex(host.identity)) = ? AND lower(hex(fleet)) = ?
+    WHERE run.identity = ? AND lower(hex(host.identity)) = ? AND lower(hex(part_of)) = ?
         AND host_index = ?
 """
 _SELECT_FLEETS = """
-    SELECT number, lower(hex(identity)), plan FROM run WHERE identity IN (SELECT fleet FROM run)
+    SELECT number, lower(hex(identity)), plan FROM run WHERE identity IN (SELECT part_of FROM run)
 """
 
 
@@ -406,7 +406,7 @@ class Ledger(LedgerFile):
                     trials=sum(map(self._trial_count, (run, *hosts_by_fleet.get(run, ())))),
                     stopped_because=stop_reason,
                     host=host_name,
-                    fleet=names.get(fleet_of_run.get(run, 0)),
+                    part_of=names.get(fleet_of_run.get(run, 0)),
                     hosts=len({host.identity for host in hosts_by_fleet.get(run, {}).values()})
                     or None,
                 )
@@ -444,7 +444,7 @@ class Ledger(LedgerFile):
             identity=identity or secrets.token_bytes(IDENTITY_BYTES),
             id=self._unused_id(started_at),
             host=None if host is None else (bytes.fromhex(host.identity), host.name),
-            fleet=None if member is None else bytes.fromhex(member.fleet_identity),
+            part_of=None if member is None else bytes.fromhex(member.fleet_identity),
             host_index=None if member is None else member.host_index,
             study=as_unicode(plan.study),
             names=to_text([condition.name for condition in plan.conditions]),

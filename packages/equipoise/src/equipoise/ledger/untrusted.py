@@ -67,7 +67,7 @@ _SMALL_TABLES: dict[str, dict[str, str]] = {
         "number": _IS_COUNT,
         "identity": _IS_DIGEST,
         "host": _IS_OPTIONAL_COUNT,
-        "fleet": _IS_OPTIONAL_DIGEST,
+        "part_of": _IS_OPTIONAL_DIGEST,
         "host_index": _IS_OPTIONAL_COUNT,
         "started_at": _IS_MOMENT,
         "commands_digest": _IS_DIGEST,

@@ -231,7 +231,7 @@ class RunSummary(Struct, frozen=True):
     """Reason why the last segment stopped; ``None`` while it runs, or if it was killed."""
     host: str | None = None
     """Name of the host that measured the campaign; ``None`` for an imported run."""
-    fleet: str | None = None
+    part_of: str | None = None
     """Id of the fleet's run with this campaign; ``None`` if the ledger lacks such a run."""
     hosts: int | None = None
     """For a fleet's run: number of hosts whose campaigns are in this ledger; else ``None``."""

@@ -75,11 +75,11 @@ def runs_table(runs: Sequence[RunSummary]) -> Table:
     """
     host_parts: dict[str, list[RunSummary]] = defaultdict(list)
     for run in runs:
-        if run.fleet is not None:
-            host_parts[run.fleet].append(run)
+        if run.part_of is not None:
+            host_parts[run.part_of].append(run)
     has_hosts = len({run.host for run in runs}) > 1 or any(run.hosts is not None for run in runs)
     rows: list[Mapping[str, Cell]] = []
-    for run in (run for run in runs if run.fleet is None):
+    for run in (run for run in runs if run.part_of is None):
         rows.append(_run_cells(run, has_hosts=has_hosts))
         rows += (_run_cells(part, has_hosts=has_hosts) for part in host_parts[run.id])
     return Table(*columns_and_rows(rows))
@@ -90,7 +90,7 @@ def _run_cells(run: RunSummary, *, has_hosts: bool) -> Mapping[str, Cell]:
     if run.hosts is not None:
         host = counted(run.hosts, "host")
     return {
-        "run:id": run.id if run.fleet is None else f"  {run.id}",
+        "run:id": run.id if run.part_of is None else f"  {run.id}",
         "started:id": local_time(run.started_at)[: len("2026-03-01 10:15")],
         **({"host:name": host} if has_hosts else {}),
         "trials:number": str(run.trials),
