@@ -289,7 +289,7 @@ def test_strata_are_read_one_by_one_from_parquet_and_reported_each(
     (tmp_path / "torn.parquet").write_bytes((tmp_path / "ci.parquet").read_bytes()[:-9])
     torn = equipoise("observe", "torn.parquet", *by_host)
     assert torn.status == 2
-    assert "correct the file" in torn.err
+    assert "write the file again" in torn.err
 
 
 def test_a_folder_of_parquet_files_is_a_table(equipoise: Equipoise, tmp_path: Path) -> None:
