@@ -43,9 +43,14 @@ class Listing(Struct, frozen=True):
 
     def command_for(self, selection: tuple[str, ...], command: tuple[str, ...]) -> tuple[str, ...]:
         """Return a command with the options of a short run, and those that choose a benchmark."""
-        names = {argument.partition("=")[0] for argument in command}
-        added = (option for option in self.short_run if option[0].partition("=")[0] not in names)
-        return (*command, *(argument for option in added for argument in option), *selection)
+        return (*with_options(command, self.short_run), *selection)
+
+
+def with_options(command: Command, options: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+    """Return a command with options, each with its value; options of the user have precedence."""
+    names = {argument.partition("=")[0] for argument in command}
+    added = (option for option in options if option[0].partition("=")[0] not in names)
+    return (*command, *(argument for option in added for argument in option))
 
 
 class FoundSuite(Struct, frozen=True):

@@ -18,7 +18,13 @@ from equipoise.interop.reading import Reading, read_within_bounds
 from equipoise.model.errors import EquipoiseError
 from equipoise.suites.cmake import cmake_programs
 from equipoise.suites.running import run, times_of
-from equipoise.suites.tool import BenchmarkTool, Command, FoundSuite, Measurement
+from equipoise.suites.tool import (
+    BenchmarkTool,
+    Command,
+    FoundSuite,
+    Measurement,
+    with_options,
+)
 
 _SHORT_RUN = (
     ("--benchmark-warmup-time", "20"),
@@ -42,10 +48,9 @@ def _measure(command: Command, folder: Path) -> Iterator[Measurement]:
         raise SystemExit(f"leave out {given}: Catch2 must write its XML report to a file")
     report = folder / "report.xml"
     output = folder / "output"
-    names = {word.partition("=")[0] for word in command}
-    short = (word for option in _SHORT_RUN if option[0] not in names for word in option)
     try:
-        run((*command, *short, "--reporter", "xml", "--out", str(report)), output)
+        options = (*_SHORT_RUN, ("--reporter", "xml"), ("--out", str(report)))
+        run(with_options(command, options), output)
     except SystemExit as error:
         raise SystemExit(_failure(report, str(error))) from None
     if not report.exists():

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from equipoise.interop.formats import google_benchmark
 from equipoise.interop.reading import TIME, read_within_bounds
+from equipoise.suites.cmake import cmake_programs
 from equipoise.suites.running import run
-from equipoise.suites.searching import files_named, text_in
 from equipoise.suites.tool import (
     BenchmarkTool,
     Command,
@@ -30,8 +30,7 @@ from equipoise.suites.tool import (
 _REGEX_CHARACTERS = re.compile(r"[.\[\\()*+?{|^$]")
 """Special characters of POSIX extended regular expressions."""
 _LIST_OPTION = "--benchmark_list_tests"
-_LINKED_PROGRAM = re.compile(r"target_link_libraries\s*\(\s*([\w.-]+)[^)]*\bbenchmark::benchmark")
-"""A target of CMake that is linked with the library."""
+_LIBRARIES = frozenset({"benchmark::benchmark", "benchmark::benchmark_main"})
 
 
 def _measure(command: Command, folder: Path) -> Iterator[Measurement]:
@@ -62,20 +61,10 @@ def _filter_option(name: str) -> str:
 
 
 def _find(folder: Path) -> FoundSuite | None:
-    if not (folder / "CMakeLists.txt").is_file():
-        return None
-    for path in files_named(folder, r"CMakeLists\.txt"):
-        program = _LINKED_PROGRAM.search(text_in(path))
-        if program:
-            name, file = program[1], path.relative_to(folder)
-            build = (
-                f"cmake -B build -DCMAKE_BUILD_TYPE=Release && cmake --build build --target {name}"
-            )
-            return FoundSuite(
-                f"{file} links {name} with benchmark::benchmark",
-                (f"./build/{file.parent / name}",),
-                build,
-            )
+    for program in cmake_programs(folder):
+        if not _LIBRARIES.isdisjoint(program.libraries):
+            evidence = f"{program.file} links {program.name} with benchmark::benchmark"
+            return FoundSuite(evidence, program.command, program.build)
     return None
 
 
