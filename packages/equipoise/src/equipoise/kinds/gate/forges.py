@@ -14,7 +14,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from email.message import Message
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import quote, urlsplit
 
 import msgspec
@@ -163,11 +163,12 @@ class Forge(Struct, frozen=True):
     """Number of the pull request."""
     comments: str
     """Address of the list of comments."""
-    author_key: str
+    author_key: ClassVar[str]
     """Key of the author in a comment."""
-    max_characters: int
+    max_characters: ClassVar[int]
     """Maximum length of a comment."""
-    replace_method: str
+    replace_method: ClassVar[str]
+    """HTTP method that replaces a comment."""
 
     def write(self, body: str, mark: str, is_own: Callable[[Any], bool]) -> str:
         """Replace the latest own comment with a mark, or write a new one; return what was done."""
@@ -190,7 +191,10 @@ class Forge(Struct, frozen=True):
 class GitHub(Forge, frozen=True):
     """A pull request of GitHub."""
 
-    repository: str = ""
+    author_key = "user"
+    max_characters = 65_536
+    replace_method = "PATCH"
+    repository: str
     """Address of the repository: ``repos/OWNER/NAME``."""
 
     def _address_of(self, comment: Any) -> str:
@@ -199,6 +203,10 @@ class GitHub(Forge, frozen=True):
 
 class GitLab(Forge, frozen=True):
     """A merge request of GitLab."""
+
+    author_key = "author"
+    max_characters = 1_000_000
+    replace_method = "PUT"
 
     def _address_of(self, comment: Any) -> str:
         return f"{self.comments}/{int(comment['id'])}"
@@ -222,7 +230,7 @@ def github(connection: Connection, repository: str, number: int) -> GitHub:
     """Return a pull request of GitHub; ``repository`` is ``OWNER/NAME``."""
     address = f"repos/{quote(repository)}"
     comments = f"{address}/issues/{number}/comments"
-    return GitHub(connection, number, comments, "user", 65_536, "PATCH", address)
+    return GitHub(connection, number, comments, address)
 
 
 def gitlab(url: str, token: str, project: str, number: int) -> GitLab:
@@ -234,4 +242,4 @@ def gitlab(url: str, token: str, project: str, number: int) -> GitLab:
         "Reporter; the token of a job cannot write comments",
     )
     address = f"projects/{quote(project, safe='')}/merge_requests/{number}/notes"
-    return GitLab(connection, number, address, "author", 1_000_000, "PUT")
+    return GitLab(connection, number, address)
