@@ -49,9 +49,8 @@ def test_the_suite_and_the_baseline_are_found_and_the_full_line_is_printed(
     # The later commit of main is not in the change, so the baseline is the commit before it.
     assert (row["benchmark"], row["ratio"]) == ("sum", pytest.approx(1.3))
     fork = project.git("merge-base", "main", "change").strip()
-    line = f"equipoise gate --json - --kind cargo --build 'cargo bench --no-run' --baseline {fork}"
     assert "Cargo.toml has a [[bench]], so this gate is: equipoise gate" in answer.err
-    assert f"--baseline {fork}" in answer.err, line
+    assert f"--baseline {fork}" in answer.err
     assert "-- cargo bench" in answer.err
 
 
