@@ -118,7 +118,7 @@ PROJECTS = (
         fetch_sdist,
         ("25.3.0", "25.4.0"),
         ("--", "python", "-m", "pytest", "-q", "bench"),
-        packages=("pytest==9.2.0", "pytest-codspeed==5.0.4"),
+        packages=("pytest==9.2.0", "pytest-codspeed==5.0.4", "hypothesis==6.131.0"),
     ),
     Project(
         "pluggy",

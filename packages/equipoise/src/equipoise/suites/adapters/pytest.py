@@ -1,21 +1,25 @@
 """Python: tests with the fixture of Equipoise, of pytest-benchmark or of pytest-codspeed.
 
-The plugin `equipoise.helpers.pytest_plugin` reports the times from inside of pytest. It asks
-pytest-benchmark and pytest-codspeed for repetitions of 0.1 s, unless the user or a test sets
-another time. pytest-codspeed measures wall time without its service, and writes its own results to
-a private folder.
+The plugin `equipoise.helpers.pytest_plugin` reports the times from inside of pytest, also where
+Equipoise is not installed in the environment of the suite. It asks pytest-benchmark and
+pytest-codspeed for repetitions of 0.1 s, unless the user or a test sets another time.
+pytest-codspeed measures wall time without its service, and writes its own results to a private
+folder.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from equipoise import helpers
 from equipoise.suites.running import run
 from equipoise.suites.searching import first_file_with
 from equipoise.suites.tool import BenchmarkTool, Command, FoundSuite, Measurement
 
 _COMMAND = ("pytest", "-q", "-p", "no:cacheprovider")
+_PLUGIN = "equipoise.helpers.pytest_plugin"
 _FILE_NAME = r"(test|bench)\w*\.py|\w+_(test|bench)\w*\.py"
 _USE_OF_FIXTURE = r"^\s*(async )?def test\w*\((.*\W)?((equipoise|codspeed)_)?benchmark\b"
 _USE_OF_MARKER = r"^\s*(@|pytestmark\s*=.*)pytest\.mark\.(codspeed_)?benchmark\b"
@@ -23,8 +27,28 @@ _USE_OF_MARKER = r"^\s*(@|pytestmark\s*=.*)pytest\.mark\.(codspeed_)?benchmark\b
 
 
 def _measure(command: Command, folder: Path) -> Iterator[Measurement]:
-    run(command, folder / "output", {"CODSPEED_PROFILE_FOLDER": str(folder)})
+    variables = {"CODSPEED_PROFILE_FOLDER": str(folder), **_plugin_variables(folder / "modules")}
+    run(command, folder / "output", variables)
     return iter(())
+
+
+def _plugin_variables(folder: Path) -> dict[str, str]:
+    """Return variables with which pytest loads the plugin from a new folder."""
+    # Without `__init__.py`, an installed Equipoise has precedence.
+    package = folder / "equipoise"
+    package.mkdir(parents=True)
+    (package / "helpers").symlink_to(Path(helpers.__file__).parent)
+    # pytest refuses a plugin with two names; the entry point is the other one.
+    options = ("-p", "no:equipoise", "-p", _PLUGIN)
+    return {
+        "PYTHONPATH": os.pathsep.join([str(folder), *_given("PYTHONPATH")]),
+        "PYTEST_ADDOPTS": " ".join([*_given("PYTEST_ADDOPTS"), *options]),
+    }
+
+
+def _given(variable: str) -> list[str]:
+    value = os.environ.get(variable)
+    return [value] if value else []
 
 
 def _find(folder: Path) -> FoundSuite | None:
