@@ -105,8 +105,6 @@ class Project:
     releases: tuple[str, str]
     options: tuple[str, ...] = ()
     """Arguments of `equipoise gate` besides ``--baseline`` and ``--budget``."""
-    folder: str = ""
-    """Folder of the repository in which the maintainer types."""
     packages: tuple[str, ...] = ()
     """Packages of PyPI that the suite needs."""
 
@@ -128,14 +126,17 @@ PROJECTS = (
         packages=("pytest==9.2.0", "pytest-benchmark==5.3.1"),
     ),
     Project("github.com/rivo/uniseg", fetch_go_module, ("0.4.6", "0.4.7")),
+    Project("fast-json-stringify", fetch_npm_package, ("7.3.6", "7.3.10")),
     Project(
-        "secure-json-parse",
-        fetch_npm_package,
-        ("4.0.0", "4.1.0"),
-        ("--kind", "tinybench", "--build", "npm install", "--", "node", "valid.js"),
-        folder="benchmarks",
+        "org.openjdk.jmh:jmh-samples",
+        fetch_maven_artifact,
+        ("1.36", "1.37"),
+        (
+            # The licence plugin of its parent needs files that no registry has.
+            *("--build", "mvn -q -B -DskipTests -Dlicense.skip package"),
+            *("--kind", "jmh", "--", "java", "-jar", "target/benchmarks.jar", "JMHSample_(08|10)"),
+        ),
     ),
-    Project("org.openjdk.jmh:jmh-samples", fetch_maven_artifact, ("1.36", "1.37")),
 )
 
 
@@ -172,7 +173,7 @@ def gate(project: Project, folder: Path, budget: float) -> Answer:
     began = time.perf_counter()
     done = subprocess.run(
         ["equipoise", "gate", "--json", str(result), *arguments],
-        cwd=folder / project.folder,
+        cwd=folder,
         env=variables,
         capture_output=True,
         text=True,
