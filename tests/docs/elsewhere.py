@@ -72,7 +72,7 @@ ELSEWHERE = {
     "equipoise gate --baseline main --kind google-benchmark"
     " --build 'make bench' -- ./bench": GOOGLE_BENCHMARK,
     "equipoise gate --baseline main --kind pytest"
-    " --build 'python3 -m venv .venv; .venv/bin/pip install -q \"$EQUIPOISE_WHEEL\" pytest .'"
+    " --build 'python3 -m venv .venv; .venv/bin/pip install -q pytest pytest-benchmark .'"
     " -- .venv/bin/pytest -q": Elsewhere(
         "pip asks PyPI",
         "packages/equipoise/tests/kinds/gate/test_tools.py::test_a_project_s_pytest_benchmarks_go_through_a_gate_as_they_are",

@@ -158,6 +158,26 @@ def test_under_a_gate_nothing_comes_from_the_users_own_tree(tmp_path: Path) -> N
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.parametrize("sources", ["src", "."])
+def test_under_a_gate_no_installed_package_replaces_that_of_the_revision(
+    sources: str, tmp_path: Path
+) -> None:
+    installed, tree = tmp_path / "site-packages", tmp_path / "tree"
+    for folder in (installed, tree / sources):
+        (folder / "parsing").mkdir(parents=True)
+        (folder / "parsing" / "__init__.py").touch()
+    (tree / "tests").mkdir()
+    (tree / "tests" / "test_it.py").write_text(
+        "import parsing\ndef test_it(equipoise_benchmark):\n    equipoise_benchmark(int)\n"
+    )
+    gate = {"EQUIPOISE_GATE_TREE": str(tree), "EQUIPOISE_GATE_INSTEAD_OF": str(tmp_path / "own")}
+    done = session(tree, PYTHONPATH=str(installed), PYTHONSAFEPATH="1", **gate)
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR
+    assert f"parsing was imported from {installed / 'parsing'}, which is neither" in done.stderr
+    done = session(tree, PYTHONPATH=f"{tree / sources}:{installed}", **gate)
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_project_that_does_not_use_it_imports_nothing_of_it(tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text(
         "import sys\n"

@@ -1,4 +1,4 @@
-// Shorten the runs of tinybench, and write the mean time of each task to a file.
+// Shorten the runs of tinybench, and write the median time of each task to a file.
 //
 //     NODE_OPTIONS=--import=file:///…/equipoise_tinybench.mjs EQUIPOISE_TINYBENCH=FILE node bench.js
 //
@@ -99,9 +99,16 @@ function methodsOf(type, names) {
 function lineOf(bench, task, version) {
   const { result } = task
   // Version 2 has the statistics in the result itself.
-  const mean = (result?.latency ?? result)?.mean
-  const outcome = Number.isFinite(mean) ? { mean_ms: mean } : { failure: failureOf(result) }
+  const statistics = result?.latency ?? result ?? {}
+  const median = statistics.p50 ?? middleOf(statistics.samples ?? [])
+  const outcome = Number.isFinite(median) ? { median_ms: median } : { failure: failureOf(result) }
   return JSON.stringify({ version, bench: bench.name ?? null, task: task.name, ...outcome }) + '\n'
+}
+
+/** Return the median of sorted times, for version 2, which has no `p50`. */
+function middleOf(samples) {
+  const half = samples.length >> 1
+  return samples.length % 2 ? samples[half] : (samples[half - 1] + samples[half]) / 2
 }
 
 function failureOf(result) {

@@ -19,6 +19,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import os
+import sys
 import time
 from collections.abc import Callable, Generator, Iterator
 from decimal import Decimal
@@ -267,20 +268,41 @@ def _is_marked(item: pytest.Item) -> bool:
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Under a gate, refuse modules from the user's tree: both revisions would use them."""
+    """Under a gate, refuse modules that both revisions would use."""
     user_tree = os.environ.get(USER_TREE_VARIABLE)
     if not _is_under_gate() or not user_tree:
         return
     # A late import, because most runs of pytest measure nothing.
     from equipoise.helpers.asv_program import modules_from
 
-    foreign_modules = sorted(modules_from(Path(user_tree)))
+    foreign_modules = [(name, user_tree) for name in sorted(modules_from(Path(user_tree)))]
+    foreign_modules += _installed_packages(Path(os.environ[REVISION_TREE_VARIABLE]))
     if foreign_modules:
+        name, place = foreign_modules[0]
         pytest.exit(
-            f"{foreign_modules[0]} was imported from {user_tree}, which is neither revision: let "
+            f"{name} was imported from {place}, which is neither revision: let "
             "--build install the revision in its own environment, or set PYTHONPATH to its sources",
             pytest.ExitCode.USAGE_ERROR,
         )
+
+
+def _installed_packages(tree: Path) -> list[tuple[str, str]]:
+    """Return packages that the revision has, but that were imported from elsewhere.
+
+    Each has the folder from which it was imported.
+    """
+    tree = tree.resolve()
+    found: list[tuple[str, str]] = []
+    for sources in {tree / "src", tree, Path.cwd() / "src", Path.cwd()}:
+        for file in sources.glob("*/__init__.py"):
+            name = file.parent.name
+            imported = getattr(sys.modules.get(name), "__file__", None)
+            if imported is None or name in sys.stdlib_module_names or name == "equipoise":
+                continue
+            place = Path(imported).resolve()
+            if not place.is_relative_to(tree):
+                found.append((name, str(place.parent)))
+    return sorted(found)
 
 
 def _time_calls(call: Callable[[], object]) -> tuple[list[float], float]:

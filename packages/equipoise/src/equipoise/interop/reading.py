@@ -22,6 +22,8 @@ from equipoise.shared.spelling import option
 
 TIME = "time_s"
 """Metric of the seconds of one iteration; the metric of a whole process is ``wall_s``."""
+MEDIAN_TIME = "median_s"
+"""Metric of the median seconds of the iterations in one process, if the tool tells it."""
 FILE_FACTS = "as_the_file_says"
 """Key in an environment for the facts that an imported file has about its host."""
 BENCHMARK = "benchmark"

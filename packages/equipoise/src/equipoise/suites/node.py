@@ -78,14 +78,15 @@ def installed_version(package: str) -> str:
 
 
 class Task(Struct):
-    """A task of tinybench, with its mean time or the reason why it has none."""
+    """A task of tinybench, with its time or the reason why it has none."""
 
     version: str
     """Version of tinybench."""
     task: str
     bench: str | None = None
     """Name of the series of tasks; ``None`` if the script gave none."""
-    mean_ms: float | None = None
+    median_ms: float | None = None
+    """Median of the calls: a few calls that the host interrupts change a mean."""
     failure: str | None = None
 
     @property

@@ -240,6 +240,11 @@ def test_the_forks_of_a_process_are_one_value_in_seconds(tmp_path: Path) -> None
     assert values_of(tmp_path, entry()) == {"time_s": pytest.approx(3e-6)}
 
 
+def test_an_interrupted_iteration_does_not_change_the_time_of_a_process(tmp_path: Path) -> None:
+    interrupted = {"scoreUnit": "us/op", "rawData": [[2.0, 2.0, 2.0, 90.0, 2.0]]}
+    assert values_of(tmp_path, entry(primaryMetric=interrupted)) == {"time_s": pytest.approx(2e-6)}
+
+
 def test_a_throughput_becomes_the_seconds_of_an_operation(tmp_path: Path) -> None:
     values = values_of(tmp_path, entry("thrpt", "ops/ms"))
     assert values == {"time_s": pytest.approx((1e-3 / 2 + 1e-3 / 4) / 2)}

@@ -14,6 +14,7 @@ from packages.equipoise.tests.cli.conftest import Gate
 from packages.equipoise.tests.kinds.gate.test_command import document
 from packages.equipoise.tests.programs import finished
 from packages.equipoise.tests.repositories import everything_in
+from packages.equipoise.tests.suites.adapters.example_projects import GATE_OPTIONS
 from packages.equipoise.tests.suites.adapters.python_projects import example_project, python_of
 from packages.equipoise.tests.suites.test_finding import written
 from packages.equipoise.tests.suites.test_trial import reported
@@ -89,9 +90,10 @@ PEDANTIC_NAMES = {"test_pedantic", "test_async_pedantic"}
 MARKER_NAMES = {"test_marked", "TestMarked::test_in_class"}
 ASYNC_NAMES = {"test_async_marked"}
 
-PYTEST = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "equipoise.helpers.pytest_plugin")
+PYTEST = ("-m", "pytest", "-q", "-p", "no:cacheprovider")
+PLUGIN = ("-p", "equipoise.helpers.pytest_plugin")
 OPTIONS = ("-o", "asyncio_default_fixture_loop_scope=function")
-NEITHER = {"PYTHONPATH": SOURCES, "PYTEST_ADDOPTS": "", "PYTEST_XDIST_WORKER": ""}
+NEITHER = {"PYTEST_ADDOPTS": "", "PYTEST_XDIST_WORKER": ""}
 
 live = pytest.mark.live("python3")
 
@@ -148,8 +150,8 @@ def test_every_benchmark_is_reported_with_its_mean(
 def session(
     environment: str, folder: Path, *options: str, **variables: str
 ) -> subprocess.CompletedProcess[str]:
-    command = [python_of(environment, "pytest"), *PYTEST, *options]
-    variables = {**os.environ, **NEITHER, **variables}
+    command = [python_of(environment, "pytest"), *PYTEST, *PLUGIN, *options]
+    variables = {**os.environ, **NEITHER, "PYTHONPATH": SOURCES, **variables}
     return finished(command, cwd=folder, env=variables)
 
 
@@ -209,7 +211,7 @@ def test_a_gate_compares_the_unchanged_example(tmp_path: Path, gate: Gate) -> No
     # The patch has too little more work for a busy host.
     project.write("test_performance.py", suite.replace("2100", "200_000"))
     project.commit()
-    options = ("--baseline", "before", "--kind", "pytest", "--json", "-")
+    options = ("--baseline", "before", "--kind", "pytest", *GATE_OPTIONS)
     answer = gate(project, *options, "--", python, *PYTEST, **NEITHER)
     assert answer.status == 1, answer
     rows = document(answer)["gate"]["rows"]

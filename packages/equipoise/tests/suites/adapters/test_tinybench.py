@@ -60,9 +60,9 @@ def program(folder: Path, results: str | None) -> str:
 
 def test_tasks_have_the_names_of_their_series_and_equal_names_have_numbers(tmp_path: Path) -> None:
     results = (
-        line("a", mean_ms=2.0)
-        + line("a", mean_ms=3.0)
-        + line("<b>\n\x1b[31m", mean_ms=4.0, bench="sums")
+        line("a", median_ms=2.0)
+        + line("a", median_ms=3.0)
+        + line("<b>\n\x1b[31m", median_ms=4.0, bench="sums")
     )
     values = reported(tmp_path, "tinybench", program(tmp_path, results))
     assert {name: metric["value"] for name, metric in values.items()} == {
@@ -77,7 +77,7 @@ def test_tasks_have_the_names_of_their_series_and_equal_names_have_numbers(tmp_p
     [
         (None, "bench ran no benchmark of tinybench 2 to 6"),
         ("", "the results of tinybench is empty"),
-        (line("a", mean_ms=1.0)[:-5], "the results of tinybench: line 1 cannot be read"),
+        (line("a", median_ms=1.0)[:-5], "the results of tinybench: line 1 cannot be read"),
         (line("a", failure="no\ndata"), "tinybench 6.2.5: 'a' failed: no data"),
         (line("a"), "tinybench 6.2.5: 'a' failed: it has no time"),
     ],
@@ -162,12 +162,24 @@ def test_a_task_that_throws_is_named(version: str, tmp_path: Path) -> None:
 
 @pytest.mark.live("node", package="nodejs")
 @pytest.mark.parametrize("version", VERSIONS[1:])
-def test_synchronous_runs_are_written(version: str, tmp_path: Path) -> None:
+def test_synchronous_runs_are_written_with_the_median_of_their_calls(
+    version: str, tmp_path: Path
+) -> None:
     installed(tmp_path, version)
-    text = f"{IMPORT}\nconst bench = new Bench()\nbench.add('sum', () => 1)\nbench.runSync()\n"
+    text = f"""{IMPORT}
+    let calls = 0
+    const bench = new Bench()
+    bench.add('sum', () => {{
+      const end = performance.now() + (calls++ % 5 ? 0 : 10)
+      while (performance.now() < end);
+    }})
+    bench.runSync()
+    """
     written(tmp_path, {"bench.mjs": text})
     values = reported(tmp_path, "tinybench", "node", "bench.mjs", folder=tmp_path)
     assert [*values] == ["sum time_s"]
+    # The mean is above 2 ms.
+    assert values["sum time_s"]["value"] < 1e-3
 
 
 @pytest.mark.live("node", package="nodejs")

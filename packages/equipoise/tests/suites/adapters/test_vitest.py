@@ -85,7 +85,7 @@ def of_newer(folder: Path, *tasks: dict[str, Any]) -> str:
 
 
 def task(name: str, **fields: Any) -> dict[str, Any]:
-    return {"name": name, "latency": {"mean": 2.0}, **fields}
+    return {"name": name, "latency": {"mean": 3.0, "p50": 2.0}, **fields}
 
 
 def measured(folder: Path, *options: str) -> dict[str, float]:
@@ -96,10 +96,10 @@ def measured(folder: Path, *options: str) -> dict[str, float]:
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_benchmark_of_vitest_4_has_its_name_and_its_mean_in_seconds(
+def test_a_benchmark_of_vitest_4_has_its_name_and_its_median_in_seconds(
     name: str, tmp_path: Path
 ) -> None:
-    project_with(tmp_path, "4.1.12", of_older(name, mean=0.25, hz=4000.0))
+    project_with(tmp_path, "4.1.12", of_older(name, mean=0.5, median=0.25))
     assert measured(tmp_path) == {f"sort.bench.ts > sort > {name} time_s": pytest.approx(0.25e-3)}
     options = (tmp_path / "options").read_text().splitlines()
     assert options[:2] == ["bench", "--outputJson"] and len(options) == 3
@@ -114,6 +114,11 @@ def test_benchmarks_with_one_name_are_numbered(tmp_path: Path) -> None:
         "a (2) (2) time_s",
         "a (3) time_s",
     ]
+
+
+def test_vitest_1_writes_only_means(tmp_path: Path) -> None:
+    project_with(tmp_path, "1.6.1", of_older("a", mean=0.5))
+    assert [*measured(tmp_path).values()] == [pytest.approx(0.5e-3)]
 
 
 def test_vitest_5_reports_its_files_one_after_the_other(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 import msgspec
 
 from equipoise.interop.reading import (
+    MEDIAN_TIME,
     TIME,
     Format,
     Process,
@@ -32,6 +33,9 @@ _NAME_SEPARATOR = " > "
 class _Latency(msgspec.Struct):
     mean: float | None = None
     """Milliseconds; ``None`` if the benchmark failed."""
+    median: float | None = None
+    p50: float | None = None
+    """The median, in a file of vitest 5."""
     samples: list[float] | None = None
 
 
@@ -113,6 +117,9 @@ def reading_of(file: SourceFile, root: Path | None = None) -> Reading:
 def _process(name: str, latency: _Latency, mean_ms: float) -> Process:
     iterations = [sample * _SECONDS_PER_MILLISECOND for sample in latency.samples or ()]
     values = {TIME: mean_ms * _SECONDS_PER_MILLISECOND}
+    median_ms = latency.p50 if latency.median is None else latency.median
+    if median_ms is not None:
+        values[MEDIAN_TIME] = median_ms * _SECONDS_PER_MILLISECOND
     return Process(name, values, {TIME: iterations} if iterations else {})
 
 

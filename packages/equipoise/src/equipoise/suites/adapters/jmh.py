@@ -9,6 +9,7 @@ Equipoise asks JMH for these things:
 - ``-f 1 -wf 0`` starts one fork: one trial is one process that measures. The options ``-wi``,
   ``-w``, ``-i`` and ``-r`` make it short. They replace the annotations ``@Fork``, ``@Warmup`` and
   ``@Measurement``, but not the user's own options.
+  The time is the median of the iterations: one that the host interrupted changes a mean of five.
 - ``-foe true`` ends a benchmark that throws an exception; without it, JMH leaves it out.
 - ``-rf json -rff FILE`` keeps results apart from the lines that a benchmark prints.
 
@@ -25,6 +26,7 @@ import itertools
 import math
 import re
 import shlex
+import statistics
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -102,10 +104,10 @@ def _measure(command: Command, folder: Path) -> Iterator[Measurement]:
 
 
 def _measurements(processes: Sequence[Process]) -> Iterator[Measurement]:
-    """Yield the mean time of all forks in each mode, and the mean of the allocated bytes."""
+    """Yield the time in each mode, the mean over forks, and the mean of the allocated bytes."""
     modes = sorted({process.levels["mode"] for process in processes}, key=_mode_rank)
     for mode in modes:
-        times = [process.values[TIME] for process in processes if process.levels["mode"] == mode]
+        times = [_median_time(process) for process in processes if process.levels["mode"] == mode]
         yield Measurement(TIME if mode == modes[0] else f"{mode}_{TIME}", mean(times), "s")
     allocated_bytes = [
         mean(values)
@@ -115,6 +117,13 @@ def _measurements(processes: Sequence[Process]) -> Iterator[Measurement]:
     ]
     if allocated_bytes:
         yield Measurement("allocated_bytes", mean(allocated_bytes), "B")
+
+
+def _median_time(process: Process) -> float:
+    """Return the median seconds of the iterations of a fork."""
+    if jmh.OPERATIONS in process.iterations:
+        return 1.0 / statistics.median(process.iterations[jmh.OPERATIONS])
+    return statistics.median(process.iterations[TIME])
 
 
 def _mode_rank(mode: str) -> int:

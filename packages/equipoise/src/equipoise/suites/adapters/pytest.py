@@ -1,21 +1,30 @@
 """Python: tests with the fixture of Equipoise, of pytest-benchmark or of pytest-codspeed.
 
-The plugin `equipoise.helpers.pytest_plugin` reports the times from inside of pytest. It asks
-pytest-benchmark and pytest-codspeed for repetitions of 0.1 s, unless the user or a test sets
-another time. pytest-codspeed measures wall time without its service, and writes its own results to
-a private folder.
+The plugin `equipoise.helpers.pytest_plugin` reports the times from inside of pytest, also where
+Equipoise is not installed in the environment of the suite. It asks pytest-benchmark and
+pytest-codspeed for repetitions of 0.1 s, unless the user or a test sets another time.
+pytest-codspeed measures wall time without its service, and writes its own results to a private
+folder.
+
+Unless the environment of pytest is in the revision, Python imports the sources of the revision
+before installed packages: from the folder ``src``, or else from the working folder.
 """
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+from equipoise import helpers
 from equipoise.suites.running import run
 from equipoise.suites.searching import first_file_with
 from equipoise.suites.tool import BenchmarkTool, Command, FoundSuite, Measurement
 
 _COMMAND = ("pytest", "-q", "-p", "no:cacheprovider")
+_PLUGIN = "equipoise.helpers.pytest_plugin"
+_TREE_VARIABLE = "EQUIPOISE_GATE_TREE"
 _FILE_NAME = r"(test|bench)\w*\.py|\w+_(test|bench)\w*\.py"
 _USE_OF_FIXTURE = r"^\s*(async )?def test\w*\((.*\W)?((equipoise|codspeed)_)?benchmark\b"
 _USE_OF_MARKER = r"^\s*(@|pytestmark\s*=.*)pytest\.mark\.(codspeed_)?benchmark\b"
@@ -23,8 +32,36 @@ _USE_OF_MARKER = r"^\s*(@|pytestmark\s*=.*)pytest\.mark\.(codspeed_)?benchmark\b
 
 
 def _measure(command: Command, folder: Path) -> Iterator[Measurement]:
-    run(command, folder / "output", {"CODSPEED_PROFILE_FOLDER": str(folder)})
+    modules = folder / "modules"
+    # Without `__init__.py`, an installed Equipoise has precedence.
+    package = modules / "equipoise"
+    package.mkdir(parents=True)
+    (package / "helpers").symlink_to(Path(helpers.__file__).parent)
+    search_path = (str(modules), *_given("PYTHONPATH"), *_sources(command[0]))
+    # pytest refuses a plugin with two names; the entry point is the other one.
+    options = (*_given("PYTEST_ADDOPTS"), "-p", "no:equipoise", "-p", _PLUGIN)
+    variables = {
+        "CODSPEED_PROFILE_FOLDER": str(folder),
+        "PYTHONPATH": os.pathsep.join(search_path),
+        "PYTEST_ADDOPTS": " ".join(options),
+    }
+    run(command, folder / "output", variables)
     return iter(())
+
+
+def _sources(program: str) -> tuple[str, ...]:
+    """Return the folder with the sources of the revision; none if its build installed them."""
+    here = Path.cwd()
+    found = Path(shutil.which(program) or program).absolute()
+    if found.is_relative_to(here) or found.is_relative_to(os.environ.get(_TREE_VARIABLE, here)):
+        return ()
+    sources = here / "src"
+    return (str(sources if sources.is_dir() else here),)
+
+
+def _given(variable: str) -> list[str]:
+    value = os.environ.get(variable)
+    return [value] if value else []
 
 
 def _find(folder: Path) -> FoundSuite | None:
@@ -41,5 +78,5 @@ TOOL = BenchmarkTool(
     find=_find,
     tried_with="pytest-benchmark 5, pytest-codspeed 3 to 5",
     command=_COMMAND,
-    environment={"EQUIPOISE_GATE_TREE": "{tree}", "EQUIPOISE_GATE_INSTEAD_OF": "{own}"},
+    environment={_TREE_VARIABLE: "{tree}", "EQUIPOISE_GATE_INSTEAD_OF": "{own}"},
 )

@@ -1,7 +1,7 @@
 """JavaScript: scripts that use tinybench, versions 2 to 6.
 
-tinybench has no file of results. So Node first loads a module of Equipoise that writes the mean
-time of each task when a run ends.
+tinybench has no file of results. So Node first loads a module of Equipoise that writes the
+median time of each task when a run ends.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ def _processes(results: Path) -> Iterator[Process]:
     tasks = tasks_in(results)
     names = number_equal_names(task.name for task in tasks)
     for name, task in zip(names, tasks, strict=True):
-        if task.mean_ms is None:
+        if task.median_ms is None:
             raise SystemExit(f"tinybench {task.version}: {quote(name)} failed: {task.problem}")
-        yield Process(name, {TIME: task.mean_ms / 1000})
+        yield Process(name, {TIME: task.median_ms / 1000})
 
 
 def _find(folder: Path) -> FoundSuite | None:

@@ -4,8 +4,9 @@ A benchmark is measured for 0.1 s, unless the code sets another time. For that, 
 module to ``NODE_OPTIONS``, which needs Node 20 or later. If benchmarks import built files, the
 build line builds them, too: ``--build 'npm ci && npm run build'``.
 
-The times come from the file of ``--outputJson`` (vitest 1.5 to 4), or from the JSON report of tests
-(vitest 5). vitest 5 would run several files at once, so it gets ``--no-file-parallelism``.
+The times are medians of calls, in vitest 1 means. They come from the file of ``--outputJson``
+(vitest 1.5 to 4), or from the JSON report of tests (vitest 5). vitest 5 would run several files at
+once, so it gets ``--no-file-parallelism``.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from equipoise.interop.formats import vitest
-from equipoise.interop.reading import quote, read_within_bounds
+from equipoise.interop.reading import MEDIAN_TIME, TIME, quote, read_within_bounds
 from equipoise.suites.node import (
     INSTALL,
     install_line,
@@ -24,7 +25,7 @@ from equipoise.suites.node import (
     short_runs,
     tasks_in,
 )
-from equipoise.suites.running import run, times_of
+from equipoise.suites.running import run
 from equipoise.suites.searching import files_named
 from equipoise.suites.tool import BenchmarkTool, Command, FoundSuite, Measurement
 
@@ -48,7 +49,9 @@ def _measure(command: Command, folder: Path) -> Iterator[Measurement]:
     if reading.notes or not reading.processes:
         problems = (*reading.notes, *_failures(tasks)) or ("it measured no benchmark",)
         raise SystemExit(f"vitest {version}: {'; '.join(problems)}")
-    yield from times_of(reading.processes)
+    for process in reading.processes:
+        median_s = process.values.get(MEDIAN_TIME, process.values[TIME])
+        yield Measurement(f"{process.benchmark} {TIME}", median_s, "s")
 
 
 def _failures(tasks: Path) -> Iterator[str]:

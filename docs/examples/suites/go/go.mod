@@ -1,0 +1,3 @@
+module example.com/rand
+
+go 1.24
