@@ -6,17 +6,21 @@ bench.test' -- ./bench.test -test.run '^$' -test.bench . -test.benchtime 0.1s``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from equipoise.interop.formats import go_bench
 from equipoise.interop.reading import Process, read_within_bounds
+from equipoise.model.revisions import SourcePlace
 from equipoise.suites.running import run, times_of
-from equipoise.suites.searching import first_file_with
+from equipoise.suites.searching import first_file_with, folders_up_to, place_in, text_in
 from equipoise.suites.tool import BenchmarkTool, Command, FoundSuite, Measurement
 
 _COMMAND = ("go", "test", "-run", "^$", "-bench", ".", "-count", "1", "./...")
 _BUILD = "go test -run '^$' ./..."
+_MODULE_LINE = re.compile(r"^module\s+(\S+)", re.MULTILINE)
+_BENCHMARK_NAME = re.compile(r"(?P<package>.+?)\.(?P<function>Benchmark\w*)(/.*)?(-\d+)?")
 
 
 def _measure(command: Command, folder: Path) -> Iterator[Measurement]:
@@ -43,6 +47,37 @@ def _find(folder: Path) -> FoundSuite | None:
     return FoundSuite(f"go.mod, and {file} has a benchmark", _COMMAND, _BUILD)
 
 
+def _places(tree: Path, folder: Path, names: Iterable[str]) -> dict[str, SourcePlace]:
+    """Return the place of each benchmark whose package and function are certain.
+
+    The name of a benchmark has its package and its function: ``example.org/text.BenchmarkParse-8``.
+    """
+    places: dict[str, SourcePlace] = {}
+    roots = [parent for parent in folders_up_to(tree, folder) if (parent / "go.mod").is_file()]
+    module = _MODULE_LINE.search(text_in(roots[0] / "go.mod")) if roots else None
+    for name in names:
+        parts = _BENCHMARK_NAME.fullmatch(name)
+        if module is None or parts is None or not f"{parts['package']}/".startswith(f"{module[1]}/"):
+            continue
+        package_folder = roots[0] / parts["package"][len(module[1]) :].lstrip("/")
+        found = [
+            (path, number)
+            for path in sorted(package_folder.glob("*_test.go"))
+            for number, line in enumerate(text_in(path).splitlines(), start=1)
+            if re.match(rf"func {parts['function']}\(", line)
+        ]
+        place = place_in(tree, found[0][0], [number for _, number in found]) if found else None
+        if place is not None:
+            places[name] = place
+    return places
+
+
 TOOL = BenchmarkTool(
-    "go", measure=_measure, find=_find, tried_with="Go 1.26", command=_COMMAND, build=_BUILD
+    "go",
+    measure=_measure,
+    find=_find,
+    tried_with="Go 1.26",
+    command=_COMMAND,
+    build=_BUILD,
+    places=_places,
 )
