@@ -116,7 +116,7 @@ def _write(forge: Forge, summary: str, is_own: _IsOwn) -> str:
 def _write_check(pull: GitHub, head: str, document: GateDocument) -> bool:
     """Write the check of a gate; return whether the token may do this."""
     check = check_of(document.gate, head)
-    summary = "\n\n".join(filter(None, (to_markdown(gate_document(document)), check.note)))
+    summary = "\n".join(filter(None, (to_markdown(gate_document(document)), check.note)))
     try:
         pull.write_check(check, head, shortened(summary, MAX_SUMMARY_CHARACTERS))
     except AccessDenied as error:

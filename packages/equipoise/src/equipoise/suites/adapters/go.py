@@ -57,7 +57,11 @@ def _places(tree: Path, folder: Path, names: Iterable[str]) -> dict[str, SourceP
     module = _MODULE_LINE.search(text_in(roots[0] / "go.mod")) if roots else None
     for name in names:
         parts = _BENCHMARK_NAME.fullmatch(name)
-        if module is None or parts is None or not f"{parts['package']}/".startswith(f"{module[1]}/"):
+        if (
+            module is None
+            or parts is None
+            or not f"{parts['package']}/".startswith(f"{module[1]}/")
+        ):
             continue
         package_folder = roots[0] / parts["package"][len(module[1]) :].lstrip("/")
         found = [
