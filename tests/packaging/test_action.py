@@ -225,7 +225,7 @@ def test_slices_of_several_runners_are_joined_by_the_last_job(
         )
         assert not job.failed, job.output
         words = said(origin.path)
-        assert words[-4:] == ["--slice", "equipoise-slice.json", "--", "./b"]
+        assert words[-4:] == ["--slice", "equipoise-slice.db", "--", "./b"]
         assert "Comment" not in job.steps
     assert sorted(runner.artifacts) == [f"equipoise-slice-{name}" for name in ("a", "b", "c")]
     assert len({key.rsplit("-", 2)[0] for key in runner.caches}) == 3
@@ -237,7 +237,7 @@ def test_slices_of_several_runners_are_joined_by_the_last_job(
     words = said(last)
     assert words[0] == "gate"
     assert words[words.index("--join") + 1 :] == [
-        f"equipoise-slices/equipoise-slice-{name}/equipoise-slice.json" for name in ("a", "b", "c")
+        f"equipoise-slices/equipoise-slice-{name}/equipoise-slice.db" for name in ("a", "b", "c")
     ]
 
 

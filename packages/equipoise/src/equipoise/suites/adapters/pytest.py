@@ -42,7 +42,7 @@ def _places(tree: Path, folder: Path, names: Iterable[str]) -> dict[str, SourceP
     """Return the place of each test whose file and function are certain.
 
     The name of a test begins with the path of its file from pytest's root folder, which is the
-    folder of the gate or above it: ``tests/test_parse.py::TestLong::test_lines[100]``.
+    folder of the gate or above it: ``FILE::TestLong::test_lines[100]``.
     """
     parsed = cache(_parse)
     places: dict[str, SourcePlace] = {}
