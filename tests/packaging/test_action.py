@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -137,14 +138,15 @@ def test_the_action_without_inputs_gates_a_pull_request_and_keeps_builds_and_led
     program(tmp_path / "programs", "stand_in", stand_in)
     variables |= github_variables(forge, tmp_path)
     jobs: list[Job] = []
-    for number in (1, 2):
-        workspace = shallow_clone(origin, "change", tmp_path / "workspace")
+    workspace = tmp_path / "workspace"
+    for _ in range(2):
+        shutil.rmtree(workspace, ignore_errors=True)
+        shallow_clone(origin, "change", workspace)
         jobs.append(runner.run(workspace, github=pull_request(), variables=variables))
-        listed = subprocess.run(
-            [PROGRAM, "list", "--json", "-"], cwd=workspace, check=True, stdout=subprocess.PIPE
-        )
-        assert len(json.loads(listed.stdout)) == number
-        workspace.rename(tmp_path / f"workspace{number}")
+    listed = subprocess.run(
+        [PROGRAM, "list", "--json", "-"], cwd=workspace, check=True, stdout=subprocess.PIPE
+    )
+    assert len(json.loads(listed.stdout)) == 2, "the ledger goes on"
     for job in jobs:
         assert job.failed, job.output
         assert "go.mod, and sum_test.go has a benchmark" in job.output

@@ -151,6 +151,12 @@ def test_the_conclusion_of_the_check_is_that_of_the_gate(
     assert check_of(None, HEAD).conclusion == "neutral"
 
 
+def test_a_check_with_very_many_slower_benchmarks_annotates_the_first_ones() -> None:
+    check = check_of(gate_document_of(*map(slower, map(str, range(501)))).gate, "2" * 40)
+    assert len(check.annotations) == 500
+    assert check.note == "Only the first 500 have an annotation."
+
+
 def test_a_check_says_that_its_lines_are_those_of_another_commit() -> None:
     gate = mixed_gate().gate
     assert gate is not None

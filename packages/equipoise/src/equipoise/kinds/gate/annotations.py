@@ -20,7 +20,7 @@ from equipoise.kinds.gate.terms import GateDocument, GateResult, GateRow
 from equipoise.model.quantities import counted
 from equipoise.model.revisions import SourcePlace
 from equipoise.report.renderers.markdown import line
-from equipoise.shared.safe_text import MAX_LINE_LETTERS, short_line
+from equipoise.shared.safe_text import MAX_LINE_LETTERS, MAX_NAME_LETTERS, short_line
 
 CHECK_NAME = "Equipoise gate"
 """Name of the check. A later check of the same name replaces an earlier one in the pull request."""
@@ -62,7 +62,8 @@ def check_of(gate: GateResult | None, head: str) -> Check:
     if gate.passed:
         conclusion = "success" if gate.shortage is None else "neutral"
     annotations = tuple(annotations_of(gate))
-    slower_count = len(_slower_rows(gate))
+    slower_rows = [row for row in gate.rows if row.outcome == "slower"]
+    slower_count = len(slower_rows)
     title = (
         f"{slower_count or 'none'} of {counted(len(gate.rows), 'benchmark')} "
         f"slower by more than {gate.min_effect:g} %"
@@ -70,11 +71,14 @@ def check_of(gate: GateResult | None, head: str) -> Check:
     if gate.shortage is not None:
         title += f", {gate.shortage.undecided} undecided"
     notes: list[str] = []
-    if len(annotations) < slower_count:
+    unknown_count = sum(_place_of(row) is None for row in slower_rows)
+    if unknown_count:
         notes.append(
-            f"{slower_count - len(annotations)} of {counted(slower_count, 'slower benchmark')} "
-            "without an annotation, because the line of the definition is not known."
+            f"For {unknown_count} of {counted(slower_count, 'slower benchmark')}, the line of the "
+            "definition is not known."
         )
+    if len(annotations) < slower_count - unknown_count:
+        notes.append(f"Only the first {len(annotations)} have an annotation.")
     candidate = gate.candidate
     if annotations and candidate.commit != head:
         notes.append(
@@ -87,16 +91,16 @@ def check_of(gate: GateResult | None, head: str) -> Check:
 def annotations_of(gate: GateResult) -> Iterator[Annotation]:
     """Yield an annotation for each slower benchmark whose place is known."""
     count = 0
-    for row in _slower_rows(gate):
-        if row.place is None or not _is_in_repository(row.place) or count == _MAX_ANNOTATIONS:
-            continue
-        count += 1
-        yield Annotation(
-            row.place,
-            _plain(f"slower: {row.benchmark}", 200),
-            _plain(row.summary, MAX_LINE_LETTERS),
-            f"{row.benchmark} {row.metric}",
-        )
+    for row in gate.rows:
+        place = _place_of(row)
+        if row.outcome == "slower" and place is not None and count < _MAX_ANNOTATIONS:
+            count += 1
+            yield Annotation(
+                place,
+                _plain(f"slower: {row.benchmark}", MAX_NAME_LETTERS),
+                _plain(row.summary, MAX_LINE_LETTERS),
+                f"{row.benchmark} {row.metric}",
+            )
 
 
 def code_quality_report(document: GateDocument) -> bytes:
@@ -121,13 +125,13 @@ def code_quality_report(document: GateDocument) -> bytes:
     )
 
 
-def _slower_rows(gate: GateResult) -> list[GateRow]:
-    return [row for row in gate.rows if row.outcome == "slower"]
-
-
-def _is_in_repository(place: SourcePlace) -> bool:
+def _place_of(row: GateRow) -> SourcePlace | None:
+    """Return the place of a benchmark's definition if it can be in the repository."""
+    place = row.place
+    if place is None:
+        return None
     path = PurePosixPath(place.path)
-    return (
+    is_valid = (
         0 < len(place.path) <= _MAX_PATH_LETTERS
         and place.path.isprintable()
         and str(path) == place.path
@@ -135,6 +139,7 @@ def _is_in_repository(place: SourcePlace) -> bool:
         and ".." not in path.parts
         and 1 <= place.line <= _MAX_LINE
     )
+    return place if is_valid else None
 
 
 def _fingerprint(annotation: Annotation) -> str:
