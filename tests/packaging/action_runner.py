@@ -141,7 +141,7 @@ def _run_shell(
         stderr=subprocess.STDOUT,
         text=True,
         check=False,
-        timeout=300,
+        timeout=1800,
     )
     return done.returncode, done.stdout
 

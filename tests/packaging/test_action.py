@@ -142,7 +142,11 @@ def test_the_action_without_inputs_gates_a_pull_request_and_keeps_builds_and_led
     for _ in range(2):
         shutil.rmtree(workspace, ignore_errors=True)
         shallow_clone(origin, "change", workspace)
-        jobs.append(runner.run(workspace, github=pull_request(), variables=variables))
+        # Only a budget that is enough on a slow host.
+        inputs = {"budget": "3000"}
+        jobs.append(
+            runner.run(workspace, inputs=inputs, github=pull_request(), variables=variables)
+        )
     listed = subprocess.run(
         [PROGRAM, "list", "--json", "-"], cwd=workspace, check=True, stdout=subprocess.PIPE
     )
