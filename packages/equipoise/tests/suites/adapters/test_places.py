@@ -65,6 +65,9 @@ def place_of(tool: str, tree: Path, name: str) -> SourcePlace | None:
         ("text/test_text.py::TestTwice::test_a", None),
         ("text/test_text.py::test_made", None),
         ("text/test_text.py::TestLong", None),
+        ("text/test_text.py::test_parse::test_lines", None),
+        (f"{'n' * 10_000}.py::test_parse", None),
+        ("nul\0.py::test_parse", None),
         ("text/test_text.py", None),
         ("text/test_torn.py::test_torn", None),
         ("missing.py::test_parse", None),
@@ -89,6 +92,8 @@ def test_a_test_of_pytest_is_found_by_its_file_and_its_function(
         ("example.org/sub/text.BenchmarkParser", None),
         ("example.org/subtext.BenchmarkParse", None),
         ("example.org/sub/missing.BenchmarkParse", None),
+        (f"example.org/sub/{'n' * 10_000}.BenchmarkParse", None),
+        ("example.org/sub/../../..//.BenchmarkParse", None),
         ("BenchmarkParse", None),
     ],
 )

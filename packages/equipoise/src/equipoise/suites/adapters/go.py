@@ -6,8 +6,10 @@ bench.test' -- ./bench.test -test.run '^$' -test.bench . -test.benchtime 0.1s``.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 from equipoise.interop.formats import go_bench
@@ -20,6 +22,7 @@ from equipoise.suites.tool import BenchmarkTool, Command, FoundSuite, Measuremen
 _COMMAND = ("go", "test", "-run", "^$", "-bench", ".", "-count", "1", "./...")
 _BUILD = "go test -run '^$' ./..."
 _MODULE_LINE = re.compile(r"^module\s+(\S+)", re.MULTILINE)
+_FUNCTION_LINE = re.compile(r"func (Benchmark\w*)\(")
 _BENCHMARK_NAME = re.compile(r"(?P<package>.+?)\.(?P<function>Benchmark\w*)(/.*)?(-\d+)?")
 
 
@@ -55,25 +58,30 @@ def _places(tree: Path, folder: Path, names: Iterable[str]) -> dict[str, SourceP
     places: dict[str, SourcePlace] = {}
     roots = [parent for parent in folders_up_to(tree, folder) if (parent / "go.mod").is_file()]
     module = _MODULE_LINE.search(text_in(roots[0] / "go.mod")) if roots else None
+    functions = cache(_functions)
     for name in names:
         parts = _BENCHMARK_NAME.fullmatch(name)
-        if (
-            module is None
-            or parts is None
-            or not f"{parts['package']}/".startswith(f"{module[1]}/")
-        ):
+        if module is None or parts is None:
             continue
-        package_folder = roots[0] / parts["package"][len(module[1]) :].lstrip("/")
-        found = [
-            (path, number)
-            for path in sorted(package_folder.glob("*_test.go"))
-            for number, line in enumerate(text_in(path).splitlines(), start=1)
-            if re.match(rf"func {parts['function']}\(", line)
-        ]
+        package, prefix = f"{parts['package']}/", f"{module[1]}/"
+        if not package.startswith(prefix):
+            continue
+        found = functions(roots[0] / package[len(prefix) :]).get(parts["function"], [])
         place = place_in(tree, found[0][0], [number for _, number in found]) if found else None
         if place is not None:
             places[name] = place
     return places
+
+
+def _functions(package: Path) -> dict[str, list[tuple[Path, int]]]:
+    """Return the file and the line of each function of a package that is a benchmark."""
+    functions: dict[str, list[tuple[Path, int]]] = {}
+    # Unlike `Path.is_dir`, this accepts every name.
+    for path in sorted(package.glob("*_test.go")) if os.path.isdir(package) else ():
+        for number, text in enumerate(text_in(path).splitlines(), start=1):
+            if match := _FUNCTION_LINE.match(text):
+                functions.setdefault(match[1], []).append((path, number))
+    return functions
 
 
 TOOL = BenchmarkTool(

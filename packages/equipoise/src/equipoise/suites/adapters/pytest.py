@@ -9,6 +9,7 @@ a private folder.
 from __future__ import annotations
 
 import ast
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -49,7 +50,8 @@ def _places(tree: Path, folder: Path, names: Iterable[str]) -> dict[str, SourceP
     for name in names:
         file, *definitions = name.partition("[")[0].split("::")
         paths = [parent / file for parent in folders_up_to(tree, folder)]
-        existing_paths = [path for path in paths if path.is_file()]
+        # Unlike `Path.is_file`, this accepts every name.
+        existing_paths = [path for path in paths if os.path.isfile(path)]
         if len(existing_paths) == 1 and definitions:
             path = existing_paths[0]
             place = place_in(tree, path, _definition_lines(parsed(path), definitions))
@@ -74,7 +76,8 @@ def _definition_lines(statements: Iterable[ast.stmt], names: Sequence[str]) -> l
             case ast.ClassDef() if statement.name == name and inner_names:
                 lines += _definition_lines(statement.body, inner_names)
             case ast.FunctionDef() | ast.AsyncFunctionDef() if statement.name == name:
-                lines.append(statement.lineno)
+                if not inner_names:
+                    lines.append(statement.lineno)
     return lines
 
 
