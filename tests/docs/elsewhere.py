@@ -61,6 +61,11 @@ ELSEWHERE = {
         "two minutes of campaigns, whose number no option changes",
         "packages/equipoise/tests/analysis/test_certificate.py::test_a_quiet_host_finds_the_injected_effects_and_few_others",
     ),
+    "equipoise comment --code-quality gl-code-quality-report.json gate.json": Elsewhere(
+        "reads the result of a gate of a job",
+        "packages/equipoise/tests/kinds/gate/test_annotations.py"
+        "::test_each_forge_receives_the_same_pages_as_before",
+    ),
     "equipoise comment --github gate.json": Elsewhere(
         "writes to GitHub",
         "packages/equipoise/tests/kinds/gate/test_comment.py::test_the_first_gate_writes_a_comment_on_github_and_the_next_one_replaces_it",

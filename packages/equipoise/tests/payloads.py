@@ -90,4 +90,50 @@ PAYLOADS = (
     "..",
     "%n %s %(x)s",
 )
+FORGE_PAYLOADS = (
+    # people and issues
+    "@user",
+    "a@example.com",
+    "@org/team",
+    "#123",
+    "owner/repo#3 owner/repo@abcdef1 group/project!12",
+    "!123",
+    "&12 group&12",
+    "$12 ^alert#12",
+    '~label ~"two words"',
+    '%milestone %"v 1"',
+    "*iteration:12 [vulnerability:12] [feature_flag:p/1] [issue:12]",
+    "GH-12 gh-12",
+    # commands of GitLab
+    "/close",
+    "/assign @user",
+    " /approve",
+    "text\n/close",
+    "text\r\n/merge\u2028/label ~bug",
+    # emoji and formulae
+    ":white_check_mark: :100: :+1: :8ball:",
+    "$$x^2$$ $`y`$",
+    "```math\nx\n```",
+    # links, images and HTML
+    "https://example.com/ HTTP://EXAMPLE.COM www.example.com WWW.example.com",
+    "irc://example.com/x ssh://git@example.com",
+    "javascript:alert(1) [x](javascript:alert(1)) <javascript:alert(1)>",
+    "![x](https://example.com/x.png)",
+    "[x][y]\n\n[y]: https://example.com",
+    "[^1]\n\n[^1]: note",
+    "<!-- equipoise gate -->",
+    "<!-- mark",
+    "<details><summary>x</summary>",
+    "</details>",
+    "<a href=https://example.com>x</a>",
+    "> [!WARNING]\n> x",
+    "- [ ] task",
+    "||spoiler|| ==mark== {+ added +} {- removed -}",
+    "[[_TOC_]] [[wiki]]",
+    "\u202e\u2066bidi\u2069 \x1b[31mred\x1b[0m \x07",
+    "````\n@user\n````",
+    "\\@user \\#12 \\~label",
+    "&commat;user &#64;user &#35;12",
+)
+"""Names that do something on GitHub or on GitLab wherever a comment does not escape them."""
 LONG = "n" * 10_000

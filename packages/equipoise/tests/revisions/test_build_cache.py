@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -124,6 +125,27 @@ def test_build_with_a_changed_file_and_old_time_stamp_is_rebuilt(made: MadeRepos
             program.write_text("bad\n")
             os.utime(program, ns=(before.st_atime_ns, before.st_mtime_ns))
     assert times_built(made) == 2
+
+
+def test_a_copied_cache_is_used_unless_a_file_has_another_content(made: MadeRepository) -> None:
+    (source,) = sources(made)[:1]
+    with opened(made) as cache:
+        tree = cache.get(source, "it").tree
+    folder = tree.parents[2]
+    for content, count in (("", 1), ("changed", 2)):
+        # As a job of CI packs the folder, and unpacks it on another machine.
+        packed = shutil.copytree(folder, folder.with_name(f"packed{count}"), symlinks=True)
+        shutil.rmtree(folder)
+        shutil.copytree(packed, folder, symlinks=True)
+        if content:
+            times_ns = (tree / "program").stat().st_mtime_ns
+            (tree / "program").write_text(content)
+            os.utime(tree / "program", ns=(times_ns, times_ns))
+        with opened(made) as cache:
+            assert cache.get(source, "it").is_reused is not bool(content)
+            # The times of the copy are known now.
+            assert cache.get(source, "it").is_reused
+        assert times_built(made) == count
 
 
 def test_files_that_trials_add_leave_a_build_as_it_is(made: MadeRepository) -> None:

@@ -33,6 +33,15 @@ class Revision(Struct, frozen=True):
         return f"{self.typed_name} ({self.commit[:_SHOWN_DIGITS]}{changes})"
 
 
+class SourcePlace(Struct, frozen=True):
+    """Place of a definition in the sources of a revision."""
+
+    path: str
+    """Path from the root of the repository, with slashes."""
+    line: int
+    """Number of the line, from 1."""
+
+
 CHANGED_SUFFIX = "+"
 """Suffix of a commit's name that marks the working tree with uncommitted changes."""
 

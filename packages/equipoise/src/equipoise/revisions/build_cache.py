@@ -34,6 +34,7 @@ from typing import Self
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from equipoise.measure.abandoned import CAMPAIGN_VARIABLE, end_build
 from equipoise.measure.builds import BUILDS_VARIABLE, build_revision
@@ -95,6 +96,8 @@ class _BuildRecord(Struct, frozen=True):
     """Time of completion, in nanoseconds since 1970."""
     files: str
     """Digest of the names, sizes and times of the files of the complete build."""
+    contents: str = ""
+    """Digest of the names, modes and contents of these files."""
 
 
 class MissingFolder(UnusableInput):
@@ -250,10 +253,21 @@ class BuildCache:
             end_build(str(tree))
 
     def _discard_changed(self, key: str, tree: Path) -> None:
-        """Remove a build if a trial has changed its files; files that trials add do not matter."""
+        """Remove a build if a trial has changed its files; files that trials add do not matter.
+
+        A copy of the folder, such as the cache of a CI job, has new times, but the same contents.
+        """
         record = None if key in self._descriptors else self._read_record(key)
-        if record is not None and digest_of_files(tree, record.completed_ns) != record.files:
+        if record is None or digest_of_files(tree, record.completed_ns) == record.files:
+            return
+        if digest_of_contents(tree, record.completed_ns) != record.contents:
             self._discard(key)
+            return
+        completed_ns = time.time_ns()
+        self._write_record(
+            key,
+            replace(record, completed_ns=completed_ns, files=digest_of_files(tree, completed_ns)),
+        )
 
     def _lock_for_use(self, key: str) -> _BuildRecord | None:
         """Share the lock of a complete build; return its record, or ``None`` if it is missing."""
@@ -284,12 +298,20 @@ class BuildCache:
             finally:
                 self._trees_in_progress.discard(tree)
             seconds, completed_ns = time.monotonic() - started_s, time.time_ns()
-            files = digest_of_files(tree, completed_ns)
-            record = _BuildRecord(seconds, _size_on_disk(self._folder / key), completed_ns, files)
-            unfinished_record = self._folder / key / f"{_RECORD_NAME}.part"
-            unfinished_record.write_bytes(msgspec.json.encode(record))
-            unfinished_record.rename(self._folder / key / _RECORD_NAME)
+            record = _BuildRecord(
+                seconds,
+                _size_on_disk(self._folder / key),
+                completed_ns,
+                digest_of_files(tree, completed_ns),
+                digest_of_contents(tree, completed_ns),
+            )
+            self._write_record(key, record)
             return True
+
+    def _write_record(self, key: str, record: _BuildRecord) -> None:
+        unfinished_record = self._folder / key / f"{_RECORD_NAME}.part"
+        unfinished_record.write_bytes(msgspec.json.encode(record))
+        unfinished_record.rename(self._folder / key / _RECORD_NAME)
 
     def _build(self, source: BuildSource, tree: Path, label: str) -> None:
         repository, revision = self.recipe.repository, source.revision
@@ -564,6 +586,26 @@ def digest_of_files(tree: Path, until_ns: int) -> str:
                 status = os.lstat(path)
                 if status.st_ctime_ns <= until_ns:
                     files.append((path, status.st_size, status.st_ctime_ns))
+    return digest(sorted(files))
+
+
+def digest_of_contents(tree: Path, until_ns: int) -> str:
+    """Return the digest of names, modes and contents of the files modified until ``until_ns``."""
+    files = []
+    for parent, _, names in os.walk(tree):
+        for name in names:
+            path = os.path.join(parent, name)
+            with contextlib.suppress(FileNotFoundError):
+                status = os.lstat(path)
+                if status.st_mtime_ns > until_ns:
+                    continue
+                content = ""
+                if stat.S_ISLNK(status.st_mode):
+                    content = os.readlink(path)
+                elif stat.S_ISREG(status.st_mode):
+                    with open(path, "rb") as file:
+                        content = hashlib.file_digest(file, "sha256").hexdigest()
+                files.append((path, status.st_mode, content))
     return digest(sorted(files))
 
 

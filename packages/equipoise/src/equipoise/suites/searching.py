@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+
+from equipoise.model.revisions import SourcePlace
 
 _SKIPPED_FOLDERS = frozenset({"build", "node_modules", "site-packages", "target", "vendor", "venv"})
 """Folders with code that is built or installed, and so is not the user's."""
@@ -47,3 +49,22 @@ def first_file_with(folder: Path, name_pattern: str, text_pattern: str) -> Path 
         if re.search(text_pattern, text_in(path), re.MULTILINE):
             return path.relative_to(folder)
     return None
+
+
+def folders_up_to(tree: Path, folder: Path) -> Iterator[Path]:
+    """Yield a folder and its parents, up to the root of the working tree."""
+    yield folder
+    while folder != tree and folder.parent != folder:
+        folder = folder.parent
+        yield folder
+
+
+def place_in(tree: Path, path: Path, line_numbers: Sequence[int]) -> SourcePlace | None:
+    """Return the place of a definition; ``None`` if a file has several such lines, or none.
+
+    A file outside of the working tree, also behind a symbolic link, has no place.
+    """
+    real_path, real_tree = path.resolve(), tree.resolve()
+    if len(line_numbers) != 1 or not real_path.is_relative_to(real_tree):
+        return None
+    return SourcePlace(real_path.relative_to(real_tree).as_posix(), line_numbers[0])

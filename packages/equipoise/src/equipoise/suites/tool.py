@@ -12,6 +12,8 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
+from equipoise.model.revisions import SourcePlace
+
 TRIAL_MODULE = "equipoise.suites.trial"
 """Module that runs a benchmark tool, and writes the tool's results to ``EQUIPOISE_METRICS``."""
 
@@ -88,6 +90,10 @@ class BenchmarkTool(Struct, frozen=True):
     """How a program lists its benchmarks. With it, each benchmark reports the metric ``time_s``,
     unless the user names other metrics.
     ``None`` if one process runs all benchmarks."""
+    places: Callable[[Path, Path, Iterable[str]], Mapping[str, SourcePlace]] | None = None
+    """Returns where benchmarks are defined, by their names. It gets the root of a working tree, and
+    the folder in which the tool runs. A benchmark is left out if its definition is not certain.
+    ``None`` if the tool's names do not say where a benchmark is."""
 
     def reading_command(self, command: tuple[str, ...]) -> tuple[str, ...]:
         """Return a command that runs ``command`` and reads its results."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pytest
 from markdown_it import MarkdownIt
@@ -45,16 +45,19 @@ def gate_document_of(*rows: GateRow, passed: bool = False, words: str = "said.")
     return document_as(GateDocument, document_of(), gate=gate, warnings=())
 
 
+PARSER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+
+
 def tokens(markdown: str) -> Iterator[Token]:
-    for token in MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(markdown):
+    for token in PARSER.parse(markdown):
         yield token
         yield from token.children or ()
 
 
-def kinds(markdown: str) -> set[str]:
+def kinds(markdown: str | Iterable[Token]) -> set[str]:
     return {
         token.type.removesuffix("_open").removesuffix("_close")
-        for token in tokens(markdown)
+        for token in (tokens(markdown) if isinstance(markdown, str) else markdown)
         if token.content != NOTHING
     }
 

@@ -98,6 +98,7 @@ def test_go_s_own_benchmarks_of_two_revisions_are_compared(tmp_path: Path, gate:
     result = document(gate(project, "--baseline", "before", *options, "--", *words))
     (row,) = result["gate"]["rows"]
     assert row["benchmark"].startswith("m.BenchmarkSum")
+    assert GO.splitlines()[row["place"]["line"] - 1].startswith("func BenchmarkSum(")
     assert row["outcome"] == "slower"
     assert row["ratio"] == pytest.approx(5.0)
 
@@ -250,6 +251,8 @@ def test_a_project_s_pytest_benchmarks_go_through_a_gate_as_they_are(
     result = document(gate(project, "--baseline", "before", *options, "--", *words, **alone))
     (row,) = result["gate"]["rows"]
     assert row["benchmark"] == "test_parse.py::test_parse"
+    assert PYTEST.splitlines()[row["place"]["line"] - 1].startswith("def test_parse(")
+    assert row["place"]["path"] == "test_parse.py"
     # The added work is so large that one block shows it even on a busy host.
     assert row["ratio"] > 1.5
     assert result["trials"][0]["iterations"].keys() == iterated

@@ -1,12 +1,13 @@
 """The gate: compare two revisions of a repository, and fail if the later one is slower.
 
-terms      what a gate adds to a plan and to a result document
-verdict    the decision, during the campaign and at its end, and a forecast of the needed blocks
-analysis   the result, computed from the recorded blocks
-report     the question that a report answers, the answer, and the summary for a pull request
-command    ``equipoise gate``, and the plan that compares two revisions
-comment    ``equipoise comment``: the summary of a gate as a comment on the pull request
-forges     the comments of GitHub and GitLab
+terms        what a gate adds to a plan and to a result document
+verdict      the decision, during the campaign and at its end, and a forecast of the needed blocks
+analysis     the result, computed from the recorded blocks
+report       the question that a report answers, the answer, and the summary for a pull request
+command      ``equipoise gate``, and the plan that compares two revisions
+comment      ``equipoise comment``: the summary of a gate on the pull request
+annotations  the lines of slower benchmarks, for a check and a Code Quality report
+forges       the comments of GitHub and GitLab, and the checks of GitHub
 """
 
 from __future__ import annotations

@@ -51,6 +51,12 @@ class GateAnalysis(AnalysisKind):
             bisect_argvs={
                 hidden.replace_in_text(name): argv for name, argv in terms.bisect_argvs.items()
             },
+            places={
+                hidden.replace_in_text(name): replace(
+                    place, path=hidden.replace_in_text(place.path)
+                )
+                for name, place in terms.places.items()
+            },
         )
 
 
@@ -124,9 +130,11 @@ def _shortage(
 
 
 def _gate_row(plan: Plan, costs: ContrastCosts, decision: GateDecision) -> GateRow:
-    verdict = decision.verdict
+    verdict, terms = decision.verdict, plan.terms
+    assert isinstance(terms, GatePlan)
+    benchmark = benchmark_of(plan, costs)
     row = GateRow(
-        benchmark=benchmark_of(plan, costs),
+        benchmark=benchmark,
         metric=costs.metric,
         baseline_median=_finite_median(costs.paired_blocks.baseline),
         candidate_median=_finite_median(costs.paired_blocks.candidate),
@@ -138,6 +146,7 @@ def _gate_row(plan: Plan, costs: ContrastCosts, decision: GateDecision) -> GateR
         blocks=verdict.blocks,
         outcome=decision.outcome,
         summary="",
+        place=terms.places.get(benchmark),
     )
     return replace(row, summary=_row_sentence(row, plan.judgement.min_effect))
 

@@ -38,7 +38,7 @@ from equipoise.measure.scratch import scratch_folder
 from equipoise.model.errors import EXIT_DONE, EXIT_GATE_FAILED, UnusableInput
 from equipoise.model.plan import Judgement, Plan, Stopping
 from equipoise.model.record import CampaignWarning
-from equipoise.model.revisions import BENCHMARK_SUFFIX, Revision
+from equipoise.model.revisions import BENCHMARK_SUFFIX, Revision, SourcePlace
 from equipoise.report.renderers.markdown import to_markdown
 from equipoise.revisions.benchmarks import Benchmark
 from equipoise.revisions.build_cache import BuildCache, open_cache, source_of
@@ -61,6 +61,7 @@ from equipoise.revisions.plan import (
     conditions_of_gate,
     metrics_of,
 )
+from equipoise.suites.tool import BenchmarkTool
 
 
 class GateRequest(RevisionsRequest, frozen=True, kw_only=True):
@@ -144,9 +145,20 @@ def gate_plan(
             metrics=metrics,
             fails_undecided=request.fail_undecided,
             bisect_argvs=dict(named_bisect_argvs(request, benchmarks, metrics)),
+            places=_places(tool, checkouts[1], metrics),
         ),
     )
     return plan, (*listing_warnings, *metric_warnings)
+
+
+def _places(
+    tool: BenchmarkTool | None, candidate: Checkout, metrics: Sequence[str]
+) -> dict[str, SourcePlace]:
+    """Return where the tool's benchmarks are defined in the candidate, as far as this is known."""
+    if tool is None or tool.places is None:
+        return {}
+    names = (metric.removesuffix(BENCHMARK_SUFFIX) for metric in metrics)
+    return dict(tool.places(candidate.tree, candidate.folder, names))
 
 
 def named_bisect_argvs(

@@ -1,4 +1,8 @@
-"""``equipoise comment``: write the summary of a gate as the comment on a pull request."""
+"""``equipoise comment``: write the summary of a gate on a pull request.
+
+GitHub gets a comment, and a check with annotations of the lines of slower benchmarks. GitLab gets a
+comment; the annotations are a file that the job hands over as a Code Quality report.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +17,19 @@ from msgspec import Struct
 
 from equipoise.cli import options
 from equipoise.cli.streams import say
+from equipoise.cli.writing import write_file
 from equipoise.files.writing import read_whole
-from equipoise.kinds.gate.forges import Connection, Forge, github, github_connection, gitlab
+from equipoise.kinds.gate.annotations import check_of, code_quality_report
+from equipoise.kinds.gate.forges import (
+    MAX_SUMMARY_CHARACTERS,
+    AccessDenied,
+    Connection,
+    Forge,
+    GitHub,
+    github,
+    github_connection,
+    gitlab,
+)
 from equipoise.kinds.gate.report import gate_document
 from equipoise.kinds.gate.terms import COMMENT_MARK, GateDocument
 from equipoise.measure.trials import own_environment
@@ -24,6 +39,7 @@ from equipoise.report.renderers.markdown import to_markdown
 
 _EVENT_HINT = "run it in a job of the event pull_request, or name one with --pull-request N"
 _RESULT_HINT = "write it with equipoise gate --json FILE"
+_CHECK_HINT = "give the job `permissions: checks: write`"
 _CUT_NOTE = "\n\n… The rest is in the summary of the job.\n"
 _GITHUB_BOT = "github-actions[bot]"
 """Name of the author of comments that are written with the token of a job."""
@@ -35,6 +51,7 @@ class CommentRequest(Struct, frozen=True, kw_only=True):
     file: Path
     github: bool
     gitlab: bool
+    code_quality: Path | None
     pull_request: int | None
     author: str | None
     quiet: bool
@@ -44,6 +61,10 @@ class CommentRequest(Struct, frozen=True, kw_only=True):
 @click.argument("file", type=click.Path(path_type=Path))
 @options.flag("--github", help="The pull request is on GitHub.")
 @options.flag("--gitlab", help="The merge request is on GitLab.")
+@options.file_option(
+    "--code-quality",
+    help="Write the lines of slower benchmarks as a Code Quality report of GitLab.",
+)
 @click.option(
     "--pull-request",
     type=click.IntRange(min=1),
@@ -62,32 +83,66 @@ class CommentRequest(Struct, frozen=True, kw_only=True):
 def command(request: CommentRequest) -> int:
     """Write the summary of a gate as a comment on the pull request of this CI job.
 
-    FILE is from `equipoise gate --json FILE`. An earlier comment of a gate is replaced. The
-    variables of the job name the repository and the pull request. The token is in GITHUB_TOKEN or
-    GITLAB_TOKEN.
+    FILE is from `equipoise gate --json FILE`. An earlier comment of a gate is replaced. On GitHub,
+    a check annotates the lines of slower benchmarks, too. The variables of the job name the
+    repository and the pull request. The token is in GITHUB_TOKEN or GITLAB_TOKEN.
     """
-    if request.github == request.gitlab:
+    names_forge = request.github or request.gitlab
+    if (request.github and request.gitlab) or not (names_forge or request.code_quality):
         raise UnusableInput(
             "one of --github and --gitlab is needed", hint="equipoise comment --github gate.json"
         )
-    summary = read_summary(request.file)
+    document = read_gate(request.file)
+    show = (lambda message: None) if request.quiet else say
+    if request.code_quality is not None:
+        write_file(request.code_quality, code_quality_report(document))
+    summary = summary_of(document)
     environment = own_environment()
-    forge, is_own = (_on_github if request.github else _on_gitlab)(request, environment)
-    done = forge.write(shortened(summary, forge.max_characters), COMMENT_MARK, is_own)
-    if not request.quiet:
-        say(f"{done} on {'pull' if request.github else 'merge'} request {forge.number}")
+    if request.github:
+        pull, head, is_own = _on_github(request, environment)
+        show(f"{_write(pull, summary, is_own)} on pull request {pull.number}")
+        if _write_check(pull, head, document):
+            show(f"wrote a check on commit {head[:10]}")
+    elif request.gitlab:
+        merge, is_own = _on_gitlab(request, environment)
+        show(f"{_write(merge, summary, is_own)} on merge request {merge.number}")
     return EXIT_DONE
 
 
-def read_summary(path: Path) -> str:
-    """Return the summary of the gate whose result is in a file, with its mark.
+def _write(forge: Forge, summary: str, is_own: _IsOwn) -> str:
+    return forge.write(shortened(summary, forge.max_characters), COMMENT_MARK, is_own)
 
-    The file may come from a pull request of a stranger. So the summary is written again, with all
-    names escaped. Raise `UnusableInput` if the file is not the result of a gate.
+
+def _write_check(pull: GitHub, head: str, document: GateDocument) -> bool:
+    """Write the check of a gate; return whether the token may do this."""
+    check = check_of(document.gate, head)
+    summary = "\n".join(filter(None, (to_markdown(gate_document(document)), check.note)))
+    try:
+        pull.write_check(check, head, shortened(summary, MAX_SUMMARY_CHARACTERS))
+    except AccessDenied as error:
+        # The comment is written, and jobs that were set up for the comment lack this permission.
+        say(f"no check was written: {error}", _CHECK_HINT)
+        return False
+    return True
+
+
+def read_gate(path: Path) -> GateDocument:
+    """Return the result of a gate in a file.
+
+    Raise `UnusableInput` if the file is not the result of a gate.
     """
     document = read_document(path)
     if not isinstance(document, GateDocument):
         raise UnusableInput(f"{path} is not the result of a gate", hint=_RESULT_HINT)
+    return document
+
+
+def summary_of(document: GateDocument) -> str:
+    """Return the summary of a gate, with the mark of its comment.
+
+    The result may come from a pull request of a stranger. So the summary is written again, with all
+    names escaped.
+    """
     return f"{to_markdown(gate_document(document))}\n{COMMENT_MARK}\n"
 
 
@@ -106,23 +161,29 @@ def shortened(summary: str, max_characters: int) -> str:
 _IsOwn = Callable[[Any], bool]
 
 
-def _on_github(request: CommentRequest, environment: Mapping[str, str]) -> tuple[Forge, _IsOwn]:
+def _on_github(
+    request: CommentRequest, environment: Mapping[str, str]
+) -> tuple[GitHub, str, _IsOwn]:
+    """Return the pull request, its head, and whether a user is the author of our comment."""
     url = environment.get("GITHUB_API_URL") or "https://api.github.com"
     token = _variable(environment, "GITHUB_TOKEN", "GITHUB_TOKEN: ${{ github.token }}")
     repository = _variable(environment, "GITHUB_REPOSITORY", "GITHUB_REPOSITORY: owner/name")
     connection = github_connection(url, token)
-    number = request.pull_request
+    number, head = request.pull_request, None
     if number is None:
         event = _github_event(environment)
         if event.pull_request is not None:
-            number = event.pull_request.number
+            number, head = event.pull_request.number, event.pull_request.head.sha
         else:
             assert event.workflow_run is not None
             pulls = f"repos/{quote(repository)}/pulls"
             number = _number_of_earlier_job(connection, pulls, event.workflow_run)
+            head = event.workflow_run.head_sha
     author = request.author or _GITHUB_BOT
+    pull = github(connection, repository, number)
     return (
-        github(connection, repository, number),
+        pull,
+        pull.head() if head is None else head,
         lambda user: isinstance(user, dict) and user.get("login") == author,
     )
 
@@ -156,8 +217,13 @@ def _positive(text: str) -> int:
     return int(text)
 
 
+class _Head(Struct):
+    sha: str
+
+
 class _PullRequest(Struct):
     number: int
+    head: _Head
 
 
 class _Owner(Struct):

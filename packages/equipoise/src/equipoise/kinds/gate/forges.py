@@ -1,8 +1,8 @@
-"""The comments on a pull request, through the interface (API) of GitHub or GitLab.
+"""Comments and checks of a pull request, through the interface (API) of GitHub or GitLab.
 
-GitHub: https://docs.github.com/rest/issues/comments. GitLab: https://docs.gitlab.com/api/notes. A
-forge is one of the two services. Each lists the comments in pages, and the header ``Link`` names
-the next page.
+GitHub: https://docs.github.com/rest/issues/comments and https://docs.github.com/rest/checks/runs.
+GitLab: https://docs.gitlab.com/api/notes. A forge is one of the two services. Each lists the
+comments in pages, and the header ``Link`` names the next page.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from urllib.parse import quote, urlsplit
 import msgspec
 from msgspec import Struct
 
+from equipoise.kinds.gate.annotations import CHECK_NAME, Check
 from equipoise.model.errors import EXIT_OUTPUT_FAILED, EquipoiseError, UnusableInput
 
 MAX_PAGES = 100
@@ -29,14 +30,22 @@ _ATTEMPTS = 4
 _MAX_WAIT_S = 60.0
 """Maximum number of seconds before the next attempt; a forge that asks for more is not awaited."""
 _TIMEOUT_S = 30.0
+_MAX_NEW_ANNOTATIONS = 50
+"""Maximum number of annotations in one request."""
+MAX_SUMMARY_CHARACTERS = 65_535
+"""Maximum length of the summary of a check of GitHub."""
 _MAX_ANSWER_BYTES = 32 << 20
 _NEXT_PAGE = re.compile(r'<([^>]*)>\s*;[^,]*rel="?next"?')
 
 
 class CommentFailed(EquipoiseError):
-    """Exit status 74: the comment could not be written."""
+    """Exit status 74: the comment or the check could not be written."""
 
     exit_status = EXIT_OUTPUT_FAILED
+
+
+class AccessDenied(CommentFailed):
+    """Exit status 74: the token may not send this request."""
 
 
 class Answer(Struct, frozen=True):
@@ -120,10 +129,10 @@ class Connection:
 
     def _refusal(self, method: str, url: str, error: urllib.error.HTTPError) -> CommentFailed:
         is_denied = error.code in (401, 403, 404)
-        hint = (
-            self._denied_hint if is_denied else "read the status of the service, and run it again"
-        )
-        return CommentFailed(f"{method} {url}: status {error.code} ({error.reason})", hint=hint)
+        problem = f"{method} {url}: status {error.code} ({error.reason})"
+        if is_denied:
+            return AccessDenied(problem, hint=self._denied_hint)
+        return CommentFailed(problem, hint="read the status of the service, and run it again")
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
@@ -196,6 +205,47 @@ class GitHub(Forge, frozen=True):
     replace_method = "PATCH"
     repository: str
     """Address of the repository: ``repos/OWNER/NAME``."""
+
+    def head(self) -> str:
+        """Return the commit at the head of the pull request."""
+        answer = self.connection.request("GET", f"{self.repository}/pulls/{self.number}")
+        return str(answer.content["head"]["sha"])
+
+    def write_check(self, check: Check, head: str, summary: str) -> None:
+        """Write a check on the commit ``head``; the summary is Markdown.
+
+        An update only adds annotations, so each call makes a new check.
+        """
+        output = {"title": check.title, "summary": summary}
+        annotations = [
+            {
+                "path": annotation.place.path,
+                "start_line": annotation.place.line,
+                "end_line": annotation.place.line,
+                "annotation_level": "failure",
+                "title": annotation.title,
+                "message": annotation.message,
+            }
+            for annotation in check.annotations
+        ]
+        answer = self.connection.request(
+            "POST",
+            f"{self.repository}/check-runs",
+            {
+                "name": CHECK_NAME,
+                "head_sha": head,
+                "status": "completed",
+                "conclusion": check.conclusion,
+                "output": {**output, "annotations": annotations[:_MAX_NEW_ANNOTATIONS]},
+            },
+        )
+        for start in range(_MAX_NEW_ANNOTATIONS, len(annotations), _MAX_NEW_ANNOTATIONS):
+            batch = annotations[start : start + _MAX_NEW_ANNOTATIONS]
+            self.connection.request(
+                "PATCH",
+                f"{self.repository}/check-runs/{int(answer.content['id'])}",
+                {"output": {**output, "annotations": batch}},
+            )
 
     def _address_of(self, comment: Any) -> str:
         return f"{self.repository}/issues/comments/{int(comment['id'])}"

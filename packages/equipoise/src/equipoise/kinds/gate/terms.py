@@ -10,7 +10,7 @@ from equipoise.model.errors import UnusableInput
 from equipoise.model.kinds import TAG, Terms
 from equipoise.model.quantities import Interval
 from equipoise.model.result import ResultDocument
-from equipoise.model.revisions import Revision
+from equipoise.model.revisions import Revision, SourcePlace
 from equipoise.shared.spelling import option
 
 if TYPE_CHECKING:
@@ -42,6 +42,9 @@ class GatePlan(Struct, Terms, frozen=True, tag_field=TAG, tag="gate"):
     """Whether an undecided benchmark fails the gate."""
     bisect_argvs: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Argument vector that bisects each benchmark, by the benchmark's name."""
+    places: dict[str, SourcePlace] = field(default_factory=dict)
+    """Definition of each benchmark in the candidate revision, by the benchmark's name. A benchmark
+    is left out if its definition is not known."""
 
     def check_resumable(self, run: str) -> None:
         """Refuse to continue, because the checked-out revisions no longer exist."""
@@ -82,6 +85,8 @@ class GateRow(Struct, frozen=True):
     most ``significance_level``."""
     equivalence_level: float
     """1 minus the coverage of ``equivalence_ci``."""
+    place: SourcePlace | None = None
+    """Definition of the benchmark in the candidate revision; null if it is not known."""
 
 
 class GateShortage(Struct, frozen=True):

@@ -35,11 +35,13 @@ _SPECIAL_CHARACTER = re.compile(r"[\\`*_{}\[\]|~$]")
 _SPECIAL_LINE_START = re.compile(r"^(\d*)([#+=.)/:-])")
 """Start of a heading, a list, or a command to GitLab (``/merge``) or GitHub (``::error::``)."""
 _LINK_POSITION = re.compile(
-    r"(?<=[@#!])(?=\w)|(?<=:)(?=[a-z+-][\w+-]*:|//)|(?<=\bwww)(?=\.)|(?<=\bGH)(?=-\d)",
+    r"(?<=[@#!%~$])(?=[\w\"])|(?<=&amp;)(?=\d)|(?<=\\[\[*])(?=[a-z_\\]+:)"
+    r"|(?<=:)(?!\d\d:)(?=[\w+\\-]+:|//)|(?<=\bwww)(?=\.)|(?<=\bGH)(?=-\d)",
     re.IGNORECASE,
 )
-"""Position inside a text that GitHub or GitLab would turn into a link or an emoji, such as @name,
-#12, !12, :sign:, http://, www., GH-12."""
+"""Position in escaped text that GitHub or GitLab would turn into a link or an emoji. Examples are
+@name, #12, !12, %milestone, ~label, $12, &12, [issue:12], *iteration:12, :sign:, http://, www. and
+GH-12; a time such as 10:20:30 has none."""
 _EMPTY_COMMENT = "<!-- -->"
 """Invisible text that prevents a link."""
 

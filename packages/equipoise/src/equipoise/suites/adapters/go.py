@@ -6,17 +6,24 @@ bench.test' -- ./bench.test -test.run '^$' -test.bench . -test.benchtime 0.1s``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+import re
+from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 from equipoise.interop.formats import go_bench
 from equipoise.interop.reading import Process, read_within_bounds
+from equipoise.model.revisions import SourcePlace
 from equipoise.suites.running import run, times_of
-from equipoise.suites.searching import first_file_with
+from equipoise.suites.searching import first_file_with, folders_up_to, place_in, text_in
 from equipoise.suites.tool import BenchmarkTool, Command, FoundSuite, Measurement
 
 _COMMAND = tuple("go test -run ^$ -bench . -benchtime 0.1s -count 1 ./...".split())
 _BUILD = "go test -run '^$' ./..."
+_MODULE_LINE = re.compile(r"^module\s+(\S+)", re.MULTILINE)
+_FUNCTION_LINE = re.compile(r"func (Benchmark\w*)\(")
+_BENCHMARK_NAME = re.compile(r"(?P<package>.+?)\.(?P<function>Benchmark\w*)(/.*)?(-\d+)?")
 
 
 def _measure(command: Command, folder: Path) -> Iterator[Measurement]:
@@ -43,6 +50,46 @@ def _find(folder: Path) -> FoundSuite | None:
     return FoundSuite(f"go.mod, and {file} has a benchmark", _COMMAND, _BUILD)
 
 
+def _places(tree: Path, folder: Path, names: Iterable[str]) -> dict[str, SourcePlace]:
+    """Return the place of each benchmark whose package and function are certain.
+
+    The name of a benchmark has its package and its function: ``example.org/text.BenchmarkParse-8``.
+    """
+    places: dict[str, SourcePlace] = {}
+    roots = [parent for parent in folders_up_to(tree, folder) if (parent / "go.mod").is_file()]
+    module = _MODULE_LINE.search(text_in(roots[0] / "go.mod")) if roots else None
+    functions = cache(_functions)
+    for name in names:
+        parts = _BENCHMARK_NAME.fullmatch(name)
+        if module is None or parts is None:
+            continue
+        package, prefix = f"{parts['package']}/", f"{module[1]}/"
+        if not package.startswith(prefix):
+            continue
+        found = functions(roots[0] / package[len(prefix) :]).get(parts["function"], [])
+        place = place_in(tree, found[0][0], [number for _, number in found]) if found else None
+        if place is not None:
+            places[name] = place
+    return places
+
+
+def _functions(package: Path) -> dict[str, list[tuple[Path, int]]]:
+    """Return the file and the line of each function of a package that is a benchmark."""
+    functions: dict[str, list[tuple[Path, int]]] = {}
+    # Unlike `Path.is_dir`, this accepts every name.
+    for path in sorted(package.glob("*_test.go")) if os.path.isdir(package) else ():
+        for number, text in enumerate(text_in(path).splitlines(), start=1):
+            if match := _FUNCTION_LINE.match(text):
+                functions.setdefault(match[1], []).append((path, number))
+    return functions
+
+
 TOOL = BenchmarkTool(
-    "go", measure=_measure, find=_find, tried_with="Go 1.26", command=_COMMAND, build=_BUILD
+    "go",
+    measure=_measure,
+    find=_find,
+    tried_with="Go 1.26",
+    command=_COMMAND,
+    build=_BUILD,
+    places=_places,
 )

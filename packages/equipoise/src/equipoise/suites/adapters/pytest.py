@@ -12,14 +12,17 @@ before installed packages: from the folder ``src``, or else from the working fol
 
 from __future__ import annotations
 
+import ast
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 
 from equipoise import helpers
+from equipoise.model.revisions import SourcePlace
 from equipoise.suites.running import run
-from equipoise.suites.searching import first_file_with
+from equipoise.suites.searching import first_file_with, folders_up_to, place_in, text_in
 from equipoise.suites.tool import BenchmarkTool, Command, FoundSuite, Measurement
 
 _COMMAND = ("pytest", "-q", "-p", "no:cacheprovider")
@@ -72,6 +75,48 @@ def _find(folder: Path) -> FoundSuite | None:
     return None
 
 
+def _places(tree: Path, folder: Path, names: Iterable[str]) -> dict[str, SourcePlace]:
+    """Return the place of each test whose file and function are certain.
+
+    The name of a test begins with the path of its file from pytest's root folder, which is the
+    folder of the gate or above it: ``FILE::TestLong::test_lines[100]``.
+    """
+    parsed = cache(_parse)
+    places: dict[str, SourcePlace] = {}
+    for name in names:
+        file, *definitions = name.partition("[")[0].split("::")
+        paths = [parent / file for parent in folders_up_to(tree, folder)]
+        # Unlike `Path.is_file`, this accepts every name.
+        existing_paths = [path for path in paths if os.path.isfile(path)]
+        if len(existing_paths) == 1 and definitions:
+            path = existing_paths[0]
+            place = place_in(tree, path, _definition_lines(parsed(path), definitions))
+            if place is not None:
+                places[name] = place
+    return places
+
+
+def _parse(path: Path) -> list[ast.stmt]:
+    try:
+        return ast.parse(text_in(path)).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+
+
+def _definition_lines(statements: Iterable[ast.stmt], names: Sequence[str]) -> list[int]:
+    """Return the lines of all definitions of a function, which may be inside classes."""
+    name, *inner_names = names
+    lines: list[int] = []
+    for statement in statements:
+        match statement:
+            case ast.ClassDef() if statement.name == name and inner_names:
+                lines += _definition_lines(statement.body, inner_names)
+            case ast.FunctionDef() | ast.AsyncFunctionDef() if statement.name == name:
+                if not inner_names:
+                    lines.append(statement.lineno)
+    return lines
+
+
 TOOL = BenchmarkTool(
     "pytest",
     measure=_measure,
@@ -79,4 +124,5 @@ TOOL = BenchmarkTool(
     tried_with="pytest-benchmark 5, pytest-codspeed 3 to 5",
     command=_COMMAND,
     environment={_TREE_VARIABLE: "{tree}", "EQUIPOISE_GATE_INSTEAD_OF": "{own}"},
+    places=_places,
 )
