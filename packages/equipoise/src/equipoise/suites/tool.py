@@ -29,6 +29,14 @@ class Measurement(Struct, frozen=True):
     unit: str | None = None
 
 
+class ToolCounts(Struct, frozen=True):
+    """Counts that a tool itself reports for each benchmark, if it is asked to."""
+
+    metrics: tuple[str, ...]
+    counting: Callable[[tuple[str, ...]], tuple[str, ...]]
+    """Returns a command with the options that ask for the counts."""
+
+
 class Listing(Struct, frozen=True):
     """How a program lists its benchmarks. Each of them then runs in processes of its own."""
 
@@ -37,6 +45,9 @@ class Listing(Struct, frozen=True):
     place of options is for a benchmark without a time, which is not compared."""
     short_run: tuple[tuple[str, ...], ...] = ()
     """Options for a short run, each with its value. Options of the user have precedence."""
+    iterations: str | None = None
+    """Option for a fixed number of iterations, with ``{}`` in place of the number. With it,
+    Equipoise counts what one iteration does."""
     script: tuple[str, ...] = ()
     """Arguments between the program and the user's options while the program lists benchmarks, if
     the program is an interpreter."""
@@ -88,6 +99,8 @@ class BenchmarkTool(Struct, frozen=True):
     """How a program lists its benchmarks. With it, each benchmark reports the metric ``time_s``,
     unless the user names other metrics.
     ``None`` if one process runs all benchmarks."""
+    counts: ToolCounts | None = None
+    """Counts that the tool reports; with a listing by their names, else as ``NAME allocations``."""
 
     def reading_command(self, command: tuple[str, ...]) -> tuple[str, ...]:
         """Return a command that runs ``command`` and reads its results."""

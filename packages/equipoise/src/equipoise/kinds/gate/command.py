@@ -52,6 +52,7 @@ from equipoise.revisions.checkout import (
     warnings_of_working_tree,
 )
 from equipoise.revisions.commits import tree_hashes
+from equipoise.revisions.counted_metrics import Counting, with_counting
 from equipoise.revisions.git import Repository
 from equipoise.revisions.plan import (
     Checkout,
@@ -70,6 +71,8 @@ class GateRequest(RevisionsRequest, frozen=True, kw_only=True):
     candidate: Revision
     fail_undecided: bool = False
     """Whether an undecided benchmark fails the gate."""
+    counting: Counting | None = None
+    """How the gate counts; ``None`` for a gate of times."""
 
 
 CheckoutPair = tuple[Checkout, Checkout]
@@ -121,10 +124,15 @@ def gate_plan(
     Raise `UnusableInput` if a program does not exist, nothing can be compared, or the options
     contradict each other. Raise `ConditionFailed` if a benchmark failed while it was listed.
     """
-    tool = request.tool
+    tool, counting = request.tool, request.counting
     benchmarks, listing_warnings = common_benchmarks(request, checkouts)
-    conditions, contrasts = conditions_of_gate(benchmarks, checkouts, tool)
-    metrics, metric_warnings = metrics_of(request, checkouts, conditions, scratch)
+    reader = tool if counting is None else counting.tool
+    conditions, contrasts = conditions_of_gate(benchmarks, checkouts, reader)
+    if counting is None:
+        metrics, metric_warnings = metrics_of(request, checkouts, conditions, scratch)
+    else:
+        conditions = counting.conditions(conditions)
+        metrics, metric_warnings = counting.metrics_in(request, checkouts, conditions, scratch)
     plan = request.plan(
         STUDY,
         conditions,
@@ -132,11 +140,12 @@ def gate_plan(
         folder=str(checkouts[1].folder),
         # A tool without an option to list its benchmarks has just run for this, and is warm.
         warmup=1 if tool is None or tool.listing is not None else 0,
-        stopping=Stopping(leave_out_decided=True),
+        stopping=Stopping(leave_out_decided=True) if counting is None else counting.stopping,
         judgement=Judgement(min_effect=MIN_EFFECT),
     )
     plan = replace(
         plan,
+        measure=plan.measure if counting is None else counting.measure(plan.measure),
         chosen_contrasts=contrasts,
         terms=GatePlan(
             baseline=request.baseline,
@@ -144,6 +153,7 @@ def gate_plan(
             metrics=metrics,
             fails_undecided=request.fail_undecided,
             bisect_argvs=dict(named_bisect_argvs(request, benchmarks, metrics)),
+            counted_by={} if counting is None else counting.counted_by,
         ),
     )
     return plan, (*listing_warnings, *metric_warnings)
@@ -154,6 +164,9 @@ def named_bisect_argvs(
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield the name of each benchmark, and the argument vector that bisects the benchmark."""
     candidate = request.candidate
+    if request.counting is not None:
+        # A bisection does not count.
+        return
     argv_for = partial(
         bisect_command,
         request.baseline.commit,
@@ -355,7 +368,7 @@ def _gate_request(
         baseline = find_revision(repository, gate_options.baseline, "--baseline")
     if gate_options.merge_base or gate_options.baseline is None:
         baseline = fork_point(repository, baseline, candidate)
-    return GateRequest(
+    request = GateRequest(
         repository=repository,
         baseline=baseline,
         candidate=candidate,
@@ -366,6 +379,8 @@ def _gate_request(
         limits=gate_options.limits,
         fail_undecided=gate_options.fail_undecided,
     )
+    counted_request, counting = with_counting(request)
+    return replace(counted_request, counting=counting)
 
 
 def _recorded_command(

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
+from equipoise.kinds.gate.counts import COUNT_LABELS, counters_sentences, counts_question
 from equipoise.kinds.gate.terms import GateDocument, GateOutcome, GateResult, GateRow
 from equipoise.model.quantities import counted, duration, names_of
 from equipoise.report.document import (
@@ -63,6 +64,8 @@ class GateReport(KindReport):
         gate = document.gate
         if gate is None:
             return None
+        if gate.counted_by:
+            return counts_question(gate)
         return (
             f"Is {gate.candidate.typed_name} slower than {gate.baseline.typed_name}, by more than "
             f"{gate.min_effect:g} %?"
@@ -94,6 +97,7 @@ def gate_document(document: GateDocument) -> Document:
     parts: list[Part] = [
         Paragraph(title, "heading"),
         Paragraph(gate.summary),
+        *(Paragraph(sentence) for sentence in counters_sentences(gate)),
         *(Paragraph(sentence) for sentence in shortage_sentences(gate)),
         *(replace(table, forms=NOT_BRIEF) for table in _row_tables(gate.rows, alpha)),
         _brief_table(gate),

@@ -42,6 +42,8 @@ class GatePlan(Struct, Terms, frozen=True, tag_field=TAG, tag="gate"):
     """Whether an undecided benchmark fails the gate."""
     bisect_argvs: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Argument vector that bisects each benchmark, by the benchmark's name."""
+    counted_by: dict[str, str] = field(default_factory=dict)
+    """Counter of each metric, such as ``callgrind``; empty unless the gate counts."""
 
     def check_resumable(self, run: str) -> None:
         """Refuse to continue, because the checked-out revisions no longer exist."""
@@ -82,6 +84,8 @@ class GateRow(Struct, frozen=True):
     most ``significance_level``."""
     equivalence_level: float
     """1 minus the coverage of ``equivalence_ci``."""
+    exact: bool = False
+    """Whether all counts of each revision were equal, so that ``ratio`` is not an estimate."""
 
 
 class GateShortage(Struct, frozen=True):
@@ -120,6 +124,8 @@ class GateResult(Struct, frozen=True):
     bisection can search have the same line."""
     shortage: GateShortage | None = None
     """Blocks that are missing for a decision; null if every benchmark is decided."""
+    counted_by: dict[str, str] = field(default_factory=dict)
+    """Counter of each metric, such as ``callgrind``; empty unless the gate counts."""
 
 
 class GateDocument(ResultDocument, frozen=True, kw_only=True, tag="gate"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from msgspec import Struct
@@ -12,6 +12,7 @@ from equipoise._native import BettingSequence
 from equipoise.campaign.interim import CampaignKind, InterimAnalysis, InterimVerdict
 from equipoise.kinds.gate.terms import GateOutcome, GatePlan
 from equipoise.model.plan import Plan, Stopping
+from equipoise.stats.exact_counts import judge_counts_function
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import (
     FORECAST_GROWTH,
@@ -53,8 +54,34 @@ def judge_gate(
 
     Parameters and errors are those of `equipoise.stats.verdict.judge`.
     """
-    judge_all_at, margin = judge_function(comparisons, min_effect, alpha), margin_of(min_effect)
-    count = len(comparisons)
+    judge_all_at = judge_function(comparisons, min_effect, alpha)
+    return _decide_all(judge_all_at, len(comparisons), min_effect=min_effect, alpha=alpha)
+
+
+def judge_counting_gate(
+    comparisons: Sequence[PairedBlocks], *, min_effect: float, alpha: float
+) -> tuple[GateDecision, ...]:
+    """Decide as `judge_gate` about counts, which may repeat exactly (`stats.exact_counts`)."""
+    judge_all_at = judge_counts_function(
+        comparisons, judge_function(comparisons, min_effect, alpha)
+    )
+    return _decide_all(judge_all_at, len(comparisons), min_effect=min_effect, alpha=alpha)
+
+
+def judge_of(terms: GatePlan) -> Callable[..., tuple[GateDecision, ...]]:
+    """Return the function that decides a gate: `judge_gate` or `judge_counting_gate`."""
+    return judge_counting_gate if terms.counted_by else judge_gate
+
+
+def _decide_all(
+    judge_all_at: Callable[[float], list[ComparisonVerdict]],
+    count: int,
+    *,
+    min_effect: float,
+    alpha: float,
+) -> tuple[GateDecision, ...]:
+    """Decide ``count`` comparisons, which a function judges at a level."""
+    margin = margin_of(min_effect)
 
     def is_slower(verdict: ComparisonVerdict) -> bool:
         return verdict.equivalence_low > margin
@@ -173,7 +200,9 @@ class GateJudge(InterimAnalysis):
     def interim_verdicts(self) -> tuple[InterimVerdict, ...]:
         """Return the decision on each comparison."""
         judgement = self.plan.judgement
-        decisions = judge_gate(
+        assert isinstance(self.plan.terms, GatePlan)
+        judge_all = judge_of(self.plan.terms)
+        decisions = judge_all(
             self.paired_blocks, min_effect=judgement.min_effect, alpha=judgement.alpha
         )
         return tuple(

@@ -13,16 +13,30 @@ from equipoise.interop.formats import go_bench
 from equipoise.interop.reading import Process, read_within_bounds
 from equipoise.suites.running import run, times_of
 from equipoise.suites.searching import first_file_with
-from equipoise.suites.tool import BenchmarkTool, Command, FoundSuite, Measurement
+from equipoise.suites.tool import BenchmarkTool, Command, FoundSuite, Measurement, ToolCounts
 
 _COMMAND = ("go", "test", "-run", "^$", "-bench", ".", "-count", "1", "./...")
+_COUNTS = {"allocs/op": ("allocations", None), "B/op": ("allocated_bytes", "B")}
+"""Metrics and units of an operation, by the unit in Go's output."""
 _BUILD = "go test -run '^$' ./..."
 
 
 def _measure(command: Command, folder: Path) -> Iterator[Measurement]:
     output = folder / "output"
     run(command, output)
-    yield from times_of(_processes(output))
+    processes = list(_processes(output))
+    yield from times_of(processes)
+    for process in processes:
+        for unit, (metric, metric_unit) in _COUNTS.items():
+            if unit in process.values:
+                name = f"{process.benchmark} {metric}"
+                yield Measurement(name, process.values[unit], metric_unit)
+
+
+def _with_counts(command: tuple[str, ...]) -> tuple[str, ...]:
+    """Return a command that reports allocations; a program of tests has another option."""
+    is_go_command = command[0] == "go" or command[0].endswith("/go")
+    return (*command, "-benchmem" if is_go_command else "-test.benchmem")
 
 
 def _processes(output: Path) -> Iterator[Process]:
@@ -44,5 +58,11 @@ def _find(folder: Path) -> FoundSuite | None:
 
 
 TOOL = BenchmarkTool(
-    "go", measure=_measure, find=_find, tried_with="Go 1.26", command=_COMMAND, build=_BUILD
+    "go",
+    measure=_measure,
+    find=_find,
+    tried_with="Go 1.26",
+    command=_COMMAND,
+    build=_BUILD,
+    counts=ToolCounts(tuple(metric for metric, _ in _COUNTS.values()), _with_counts),
 )

@@ -74,5 +74,9 @@ TOOL = BenchmarkTool(
     find=_find,
     tried_with="Google Benchmark 1.7",
     # The library's default is 0.5 s.
-    listing=Listing(_list, short_run=(("--benchmark_min_time=0.05",),)),
+    listing=Listing(
+        _list,
+        short_run=(("--benchmark_min_time=0.05",),),
+        iterations="--benchmark_min_time={}x",
+    ),
 )

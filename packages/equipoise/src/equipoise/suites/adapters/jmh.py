@@ -42,6 +42,7 @@ from equipoise.suites.tool import (
     Listing,
     Measurement,
     PrintedLines,
+    ToolCounts,
 )
 
 _COMMAND = ("java", "-jar", "target/benchmarks.jar")
@@ -58,6 +59,7 @@ _SHORT_RUN = (
 )
 _MODES = ("avgt", "sample", "thrpt", "ss")
 """Modes of JMH. If a benchmark has several modes, the first of these gives ``time_s``."""
+_BYTES = "allocated_bytes"
 _ALLOCATED_BYTES = re.compile(r"\W*gc\.alloc\.rate\.norm")
 """Metric of ``-prof gc``: bytes per operation. Some versions write a dot before the name."""
 
@@ -114,7 +116,7 @@ def _measurements(processes: Sequence[Process]) -> Iterator[Measurement]:
         if _ALLOCATED_BYTES.fullmatch(name)
     ]
     if allocated_bytes:
-        yield Measurement("allocated_bytes", mean(allocated_bytes), "B")
+        yield Measurement(_BYTES, mean(allocated_bytes), "B")
 
 
 def _mode_rank(mode: str) -> int:
@@ -329,4 +331,5 @@ TOOL = BenchmarkTool(
     command=_COMMAND,
     build=_BUILD,
     listing=Listing(_list, short_run=_SHORT_RUN),
+    counts=ToolCounts((_BYTES,), lambda command: (*command, "-prof", "gc")),
 )
