@@ -4,18 +4,18 @@ Both conditions run once in each of n blocks. The counts *repeat exactly* if all
 baseline are one number, and all n counts of the candidate are one number. Then the ratio of both
 numbers is the interval.
 
-This claim is wrong with a chance of at most 4⁻ⁿ on each side, for n from 2 up, if the counts of the
-runs are independent, and a constant ratio lies between the two conditions. For let a number x be the
-baseline's count with chance p(x), and x·e^θ the candidate's. If the counts repeat exactly with
-another ratio than e^θ, on one side of it, all runs of the baseline gave a number x, and all runs of
-the candidate y·e^θ with y ≠ x, on that side. The chance is the sum of p(x)ⁿ·p(y)ⁿ over such pairs.
-Among three numbers or more, merging the two smallest chances p and q raises the sum: for n = 2 by
-p·q·(2·Σr² - p·q) over the other chances r, one of which is at least as large as p and q. So two
-numbers with a chance of 1/2 each are the worst case, and give 1/16. Each further block repeats with
-a chance of at most p(x)·p(y) ≤ 1/4. Counts that repeat in n blocks repeated in the first two, so the
-bound holds however long one looks.
+This claim is wrong with a chance of at most 4⁻ⁿ on each side, for n from 2 up, if the counts of
+the runs are independent and a constant ratio e^θ lies between the conditions: the baseline counts x
+with chance p(x), and the candidate x·e^θ. For if the counts repeat exactly with a ratio above e^θ,
+all runs of the baseline counted some x, and all runs of the candidate y·e^θ with y > x. The chance
+is the sum of p(x)ⁿ·p(y)ⁿ over such pairs. It is largest for two numbers with a chance of 1/2 each:
+among three or more, merging the two smallest chances p and q raises the sum for n = 2, because it
+adds p·q·(2·Σr² - p·q), and one of the other chances r is at least as large as p and q. Two numbers
+give 1/16. Each further block repeats with a chance of at most p(x)·p(y) ≤ 1/4. Counts that repeat
+in n blocks repeated in the first two, so the bound holds however long one looks.
 
-The bets on the coin need no independence, but twice as many blocks. Both share the level.
+The bets on the coin need no independence, but more blocks. Both claims share the level, so that it
+holds for the one that is made.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ MIN_BLOCKS = 2
 """Minimum number of blocks for the bound: a single run repeats nothing."""
 _REPEAT_CHANCE = 0.25
 """Maximum chance that one more block repeats two numbers that equal conditions can have."""
-_SHARED = 0.5
-"""Share of the level for each of the two claims."""
+_REPEAT_SHARE, _COIN_SHARE = 0.75, 0.25
+"""Shares of the level for counts that repeat exactly, and for the bets on the coin."""
 
 
 def repeats_exactly(blocks: PairedBlocks) -> bool:
@@ -53,7 +53,9 @@ def _is_constant(counts: FloatArray) -> bool:
 
 def blocks_to_repeat(level: float) -> int:
     """Return the number of blocks that decide at a level if all counts repeat exactly."""
-    return max(MIN_BLOCKS, math.ceil(math.log(_SHARED * level) / math.log(_REPEAT_CHANCE)))
+    # The interval has two sides.
+    chance_of_a_side = _REPEAT_SHARE * level / 2
+    return max(MIN_BLOCKS, math.ceil(math.log(chance_of_a_side) / math.log(_REPEAT_CHANCE)))
 
 
 def judge_counts_function(
@@ -75,7 +77,7 @@ def judge_counts_function(
                 level=level,
                 equivalence_level=equivalence_level(level),
             )
-            for blocks, judged in zip(comparisons, judge_all_at(_SHARED * level), strict=True)
+            for blocks, judged in zip(comparisons, judge_all_at(_COIN_SHARE * level), strict=True)
         ]
 
     return judge_counts

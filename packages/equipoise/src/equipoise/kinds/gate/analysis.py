@@ -19,7 +19,7 @@ from equipoise.campaign.blocks import block_seconds
 from equipoise.design.command_line import shell_line, shell_line_with_placeholders
 from equipoise.kinds.gate.counts import counts_clause, counts_sentence
 from equipoise.kinds.gate.terms import GateOutcome, GatePlan, GateResult, GateRow, GateShortage
-from equipoise.kinds.gate.verdict import GateDecision, forecast_gate, judge_of
+from equipoise.kinds.gate.verdict import GateDecision, forecast_gate, judge_of, min_blocks_of
 from equipoise.model.plan import Plan
 from equipoise.model.quantities import counted
 from equipoise.model.record import RunRecord
@@ -102,6 +102,8 @@ def _shortage(
     decisions: Sequence[GateDecision],
 ) -> GateShortage | None:
     """Return how many blocks the undecided benchmarks need; ``None`` if all are decided."""
+    terms = plan.terms
+    assert isinstance(terms, GatePlan)
     undecided = [decision for decision in decisions if decision.outcome == "undecided"]
     if not undecided:
         return None
@@ -110,6 +112,7 @@ def _shortage(
         decisions,
         min_effect=plan.judgement.min_effect,
         alpha=plan.judgement.alpha,
+        min_blocks=min_blocks_of(terms, plan.judgement.alpha),
         seed=plan.seed,
     )
     known_forecasts = [forecast for forecast in forecasts if forecast is not None]

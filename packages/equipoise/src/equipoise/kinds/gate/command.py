@@ -54,6 +54,7 @@ from equipoise.revisions.checkout import (
 from equipoise.revisions.commits import tree_hashes
 from equipoise.revisions.counted_metrics import Counting, with_counting
 from equipoise.revisions.git import Repository
+from equipoise.revisions.peak_memory import reader_of
 from equipoise.revisions.plan import (
     Checkout,
     RevisionsRequest,
@@ -62,6 +63,7 @@ from equipoise.revisions.plan import (
     conditions_of_gate,
     metrics_of,
 )
+from equipoise.suites.tool import BenchmarkTool
 
 
 class GateRequest(RevisionsRequest, frozen=True, kw_only=True):
@@ -73,6 +75,8 @@ class GateRequest(RevisionsRequest, frozen=True, kw_only=True):
     """Whether an undecided benchmark fails the gate."""
     counting: Counting | None = None
     """How the gate counts; ``None`` for a gate of times."""
+    reader: BenchmarkTool | None = None
+    """Tool that reads the results of each trial; ``None`` if the trial's command needs none."""
 
 
 CheckoutPair = tuple[Checkout, Checkout]
@@ -126,8 +130,7 @@ def gate_plan(
     """
     tool, counting = request.tool, request.counting
     benchmarks, listing_warnings = common_benchmarks(request, checkouts)
-    reader = tool if counting is None else counting.tool
-    conditions, contrasts = conditions_of_gate(benchmarks, checkouts, reader)
+    conditions, contrasts = conditions_of_gate(benchmarks, checkouts, request.reader)
     if counting is None:
         metrics, metric_warnings = metrics_of(request, checkouts, conditions, scratch)
     else:
@@ -380,7 +383,8 @@ def _gate_request(
         fail_undecided=gate_options.fail_undecided,
     )
     counted_request, counting = with_counting(request)
-    return replace(counted_request, counting=counting)
+    reader = reader_of(request) if counting is None else counting.tool
+    return replace(counted_request, counting=counting, reader=reader)
 
 
 def _recorded_command(

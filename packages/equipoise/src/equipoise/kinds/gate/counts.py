@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from equipoise.counting import callgrind
+from equipoise.counting import allocations, callgrind
 from equipoise.kinds.gate.terms import GateOutcome, GateResult, GateRow
 from equipoise.model.quantities import counted, names_of
+from equipoise.report.units import metric_value
 
 
 def counts_sentence(row: GateRow, min_effect: float) -> str:
@@ -73,5 +74,15 @@ def counts_question(gate: GateResult) -> str:
     )
 
 
-COUNT_LABELS: Mapping[GateOutcome, str] = {"slower": "❌ more"}
-"""Labels of outcomes that differ from those of times."""
+def outcome_label(gate: GateResult, row: GateRow, labels: Mapping[GateOutcome, str]) -> str:
+    """Return the label of a row's outcome: a count is not slower, but more."""
+    label = labels[row.outcome]
+    return label.replace("slower", "more") if gate.counted_by else label
+
+
+def cost_text(value: float | None, metric: str) -> str:
+    """Return a median with its unit; a count has all its digits."""
+    if value is None:
+        return "timed out"
+    is_count = metric.endswith((callgrind.METRIC, allocations.ALLOCATIONS))
+    return f"{value:,.0f}" if is_count and value == round(value) else metric_value(value, metric)
