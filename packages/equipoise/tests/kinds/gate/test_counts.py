@@ -126,7 +126,7 @@ def test_allocations_of_go_s_benchmarks_are_those_of_an_operation(
 
 
 FIXED = """#!/bin/sh
-case "$*" in *benchmark_list_tests*^\$) exit ;; *benchmark_list_tests*) echo Sum; exit ;; esac
+case "$*" in *benchmark_list_tests*^[$]) exit ;; *benchmark_list_tests*) echo Sum; exit ;; esac
 for word; do case $word in *min_time=*) count=${word#*=} ;; esac; done
 exec ./work "${count%x}"
 """

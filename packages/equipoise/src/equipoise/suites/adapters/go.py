@@ -1,5 +1,8 @@
 """Go: the benchmarks of ``go test``.
 
+A gate of ``allocations`` or ``allocated_bytes`` adds ``-benchmem``, and compares those of an
+operation.
+
 ``go test`` links again on every run. If linking takes long, link once: ``--build 'go test -c -o
 bench.test' -- ./bench.test -test.run '^$' -test.bench . -test.benchtime 0.1s``.
 """

@@ -10,6 +10,7 @@ Equipoise asks JMH for these things:
   ``-w``, ``-i`` and ``-r`` make it short. They replace the annotations ``@Fork``, ``@Warmup`` and
   ``@Measurement``, but not the user's own options.
 - ``-foe true`` ends a benchmark that throws an exception; without it, JMH leaves it out.
+- ``-prof gc`` reports the bytes of an operation, if a gate compares ``allocated_bytes``.
 - ``-rf json -rff FILE`` keeps results apart from the lines that a benchmark prints.
 
 JMH splits the values of ``-p`` at commas. So a parameter whose values have commas, newlines or
