@@ -42,10 +42,11 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "campaign": frozenset({"model", "design", "measure", "ledger", "stats"}),
     "analysis": frozenset({"model", "design", "measure", "ledger", "stats", "campaign"}),
     "why": frozenset(
-        {"model", "design", "measure", "counting", "ledger", "stats", "campaign", "analysis"}
+        {"model", "design", "measure", "helpers", "counting", "ledger", "stats", "campaign"}
+        | {"analysis"}
     ),
     # What a benchmark tool prints is read as any file of it is read.
-    "suites": frozenset({"model", "interop", "helpers"}),
+    "suites": frozenset({"model", "interop", "helpers", "counting"}),
     "revisions": frozenset(
         {"model", "files", "design", "measure", "counting", "stats", "campaign", "analysis"}
         | {"suites"}

@@ -17,6 +17,8 @@ from equipoise.model.errors import UnusableInput
 
 METRIC = "simulated_instructions"
 FILE_PREFIX = "callgrind"
+_PYTHON_VARIABLES = {"PYTHONHASHSEED": "0"}
+"""With one seed, the counts of Python can repeat; variables of the user have precedence."""
 _TAIL_BYTES = 4096
 _TOTAL = re.compile(rb"^totals: (\d+)", re.MULTILINE)
 """Last line of a complete file: the instructions of the process."""
@@ -61,7 +63,7 @@ def counted_process(
     command: tuple[str, ...], environment: Mapping[str, str], folder: Path
 ) -> tuple[tuple[str, ...], Mapping[str, str]]:
     """Return the command and the environment with which callgrind counts; errors as above."""
-    return command_under_callgrind(command, folder), environment
+    return command_under_callgrind(command, folder), {**_PYTHON_VARIABLES, **environment}
 
 
 def counts_in(folder: Path) -> dict[str, int]:

@@ -129,7 +129,7 @@ def with_counting(request: Request) -> tuple[Request, Counting | None]:
             Benchmark(benchmark.name, add_options(benchmark.command))
             for benchmark in request.benchmarks
         )
-        counting = Counting(dict.fromkeys(metrics, tool.name), tool)
+        counting = Counting(dict.fromkeys(metrics, tool.counts.counter), tool)
         return replace(request, metrics=metrics, benchmarks=benchmarks), counting
     if tool.listing is not None and tool.listing.iterations is not None:
         counting = Counting(_own_counters(metrics), None, tool.listing.iterations)

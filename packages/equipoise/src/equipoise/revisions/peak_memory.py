@@ -1,8 +1,8 @@
 """Decides which process's peak memory a gate compares, if it compares ``max_rss_bytes``.
 
-The launcher reports the peak of the largest process of a trial. If a program of Equipoise reads the
-results of a benchmark tool, it is a process of the trial, and hides smaller peaks. So a gate of peak
-memory runs the benchmark without this program.
+The launcher reports the peak of the largest process of a trial. If a program of Equipoise reads
+the results of a benchmark tool, it is a process of the trial, and hides smaller peaks. So a gate of
+peak memory runs the benchmark without this program.
 """
 
 from __future__ import annotations

@@ -32,6 +32,8 @@ class Measurement(Struct, frozen=True):
 class ToolCounts(Struct, frozen=True):
     """Counts that a tool itself reports for each benchmark, if it is asked to."""
 
+    counter: str
+    """What counts, such as ``go test -benchmem``."""
     metrics: tuple[str, ...]
     counting: Callable[[tuple[str, ...]], tuple[str, ...]]
     """Returns a command with the options that ask for the counts."""

@@ -56,13 +56,12 @@ def counters_sentences(gate: GateResult) -> Iterator[str]:
         metrics_by_counter.setdefault(counter, []).append(metric)
     if metrics_by_counter:
         clauses = (_counter_clause(*item) for item in metrics_by_counter.items())
-        yield f"{'; '.join(clauses)}. No time of these runs is compared."
+        yield f"{'. '.join(clauses)}. No time of these runs is compared."
 
 
 def _counter_clause(counter: str, metrics: Sequence[str]) -> str:
-    is_simulated = callgrind.METRIC in metrics
-    verb = "simulated" if is_simulated else "counted"
-    return f"{names_of(metrics)} {'was' if len(metrics) == 1 else 'were'} {verb} by {counter}"
+    verb = "Simulated" if callgrind.METRIC in metrics else "Counted"
+    return f"{verb} by {counter}: {names_of(metrics)}"
 
 
 def counts_question(gate: GateResult) -> str:

@@ -148,7 +148,7 @@ def forecast_gate(
     def forecast(blocks: PairedBlocks, decision: GateDecision) -> GateForecast | None:
         verdict = decision.verdict
         if len(blocks) < MIN_BLOCKS_OF_SPREAD:
-            return GateForecast(min_blocks, is_lower_bound=True)
+            return GateForecast(max(min_blocks, len(blocks) + 1), is_lower_bound=True)
         if verdict.equivalence_high <= margin < verdict.ln_mean_ratio:
             # The typical run passes, but rare slow runs prevent a pass. They are not simulated.
             return None

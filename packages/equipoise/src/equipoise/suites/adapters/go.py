@@ -67,5 +67,7 @@ TOOL = BenchmarkTool(
     tried_with="Go 1.26",
     command=_COMMAND,
     build=_BUILD,
-    counts=ToolCounts(tuple(metric for metric, _ in _COUNTS.values()), _with_counts),
+    counts=ToolCounts(
+        "go test -benchmem", tuple(metric for metric, _ in _COUNTS.values()), _with_counts
+    ),
 )

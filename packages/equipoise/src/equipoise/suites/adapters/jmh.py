@@ -332,5 +332,7 @@ TOOL = BenchmarkTool(
     command=_COMMAND,
     build=_BUILD,
     listing=Listing(_list, short_run=_SHORT_RUN),
-    counts=ToolCounts((_BYTES,), lambda command: (*command, "-prof", "gc")),
+    counts=ToolCounts(
+        "the profiler gc of JMH", (_BYTES,), lambda command: (*command, "-prof", "gc")
+    ),
 )

@@ -4,18 +4,25 @@ The plugin `equipoise.helpers.pytest_plugin` reports the times from inside of py
 pytest-benchmark and pytest-codspeed for repetitions of 0.1 s, unless the user or a test sets
 another time. pytest-codspeed measures wall time without its service, and writes its own results to
 a private folder.
+
+A gate of ``allocations`` or ``allocated_bytes`` counts a call of the function in place of its time,
+also below Python's own allocator. A test with a marker alone, without a fixture, is not counted.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from equipoise.counting import allocations
 from equipoise.suites.running import run
 from equipoise.suites.searching import first_file_with
-from equipoise.suites.tool import BenchmarkTool, Command, FoundSuite, Measurement
+from equipoise.suites.tool import BenchmarkTool, Command, FoundSuite, Measurement, ToolCounts
 
 _COMMAND = ("pytest", "-q", "-p", "no:cacheprovider")
+_COUNTS = "--count-allocations"
+"""Word of a command that counts; pytest does not get it."""
 _FILE_NAME = r"(test|bench)\w*\.py|\w+_(test|bench)\w*\.py"
 _USE_OF_FIXTURE = r"^\s*(async )?def test\w*\((.*\W)?((equipoise|codspeed)_)?benchmark\b"
 _USE_OF_MARKER = r"^\s*(@|pytestmark\s*=.*)pytest\.mark\.(codspeed_)?benchmark\b"
@@ -23,8 +30,15 @@ _USE_OF_MARKER = r"^\s*(@|pytestmark\s*=.*)pytest\.mark\.(codspeed_)?benchmark\b
 
 
 def _measure(command: Command, folder: Path) -> Iterator[Measurement]:
-    run(command, folder / "output", {"CODSPEED_PROFILE_FOLDER": str(folder)})
+    variables = {"CODSPEED_PROFILE_FOLDER": str(folder)}
+    if _COUNTS in command:
+        variables |= allocations.counting_variables(os.environ, folder)
+    run([word for word in command if word != _COUNTS], folder / "output", variables)
     return iter(())
+
+
+def _with_counts(command: tuple[str, ...]) -> tuple[str, ...]:
+    return (*command, _COUNTS)
 
 
 def _find(folder: Path) -> FoundSuite | None:
@@ -41,5 +55,8 @@ TOOL = BenchmarkTool(
     find=_find,
     tried_with="pytest-benchmark 5, pytest-codspeed 3 to 5",
     command=_COMMAND,
+    counts=ToolCounts(
+        allocations.LIBRARY, (allocations.ALLOCATIONS, allocations.BYTES), _with_counts
+    ),
     environment={"EQUIPOISE_GATE_TREE": "{tree}", "EQUIPOISE_GATE_INSTEAD_OF": "{own}"},
 )

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 
-from equipoise.counting.allocations import (
+from equipoise.counting.allocations import recording_variables
+from equipoise.helpers.allocation_counts import (
     FILE_MARK,
     FILE_PATTERN,
     HEADER_FIELDS,
     TABLE_WORDS_BEFORE_ROWS,
-    recording_variables,
 )
 from equipoise.why.evidence.observer import (
     EVIDENCE_PROGRAM,
