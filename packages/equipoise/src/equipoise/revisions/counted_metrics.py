@@ -137,7 +137,7 @@ def with_counting(request: Request) -> tuple[Request, Counting | None]:
     known = () if tool.counts is None else tool.counts.metrics
     raise UnusableInput(
         f"{tool.name} cannot count {names_of(sorted(set(metrics) - set(known)))} of each benchmark",
-        hint=f"X"
+        hint=f"choose {option('metrics', list(known))}"
         if known
         else f"remove {option('kind', tool.name)} to count a whole command, named after --",
     )

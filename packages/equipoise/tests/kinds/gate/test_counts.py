@@ -235,8 +235,6 @@ from itertools import repeat
 def work(n):
     return [object() for _ in repeat(0, n + {})]
 """
-    "from itertools import repeat\ndef work(n):\n    return [object() for _ in repeat(0, n + {})]\n"
-)
 
 
 def test_one_more_object_in_a_call_of_a_python_function_is_counted(
