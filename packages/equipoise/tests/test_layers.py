@@ -48,8 +48,8 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     # What a benchmark tool prints is read as any file of it is read.
     "suites": frozenset({"model", "interop", "helpers", "counting"}),
     "revisions": frozenset(
-        {"model", "files", "design", "measure", "counting", "stats", "campaign", "analysis"}
-        | {"suites"}
+        {"model", "files", "design", "measure", "helpers", "counting", "stats", "campaign"}
+        | {"analysis", "suites"}
     ),
     "cluster": frozenset({"model", "files", "design", "measure", "ledger", "campaign", "matching"}),
     # The Python interface is next to the command line: on top of the rooms, below the face.

@@ -10,14 +10,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from equipoise.helpers.allocation_counts import FILE_PATTERN, FOLDER_VARIABLE, CountsMissing
+from equipoise.helpers.allocation_counts import (
+    FILE_PATTERN,
+    FOLDER_VARIABLE,
+    RECORDER,
+    Counts,
+    CountsMissing,
+)
 from equipoise.helpers.allocation_counts import counts_in as counts_in_file
 from equipoise.measure.installation import native_programs, require_file
 from equipoise.model.errors import UnusableInput
 
-ALLOCATIONS = "allocations"
-BYTES = "allocated_bytes"
-LIBRARY = "libequipoise_recorder.so"
+ALLOCATIONS, BYTES = Counts._fields
 _PYTHON_VARIABLES = {"PYTHONMALLOC": "malloc", "PYTHONHASHSEED": "0"}
 
 
@@ -26,7 +30,7 @@ def recording_variables(environment: Mapping[str, str], folder: Path) -> dict[st
 
     Raise `UnusableInput` if the recorder is missing.
     """
-    library = native_programs() / LIBRARY
+    library = native_programs() / RECORDER
     require_file(library, f"{library} is missing")
     libraries = (str(library), *environment.get("LD_PRELOAD", "").split())
     variables = {"LD_PRELOAD": " ".join(libraries), FOLDER_VARIABLE: str(folder)}

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+RECORDER = "libequipoise_recorder.so"
 FOLDER_VARIABLE = "EQUIPOISE_ALLOCATIONS"
 """Variable that names the folder for the recorder's files."""
 FILE_PATTERN = "*.allocations"

@@ -14,8 +14,9 @@ from typing import TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from equipoise.counting import allocations, callgrind
+from equipoise.counting import callgrind
 from equipoise.counting.run import METRICS, counting_command
+from equipoise.helpers.allocation_counts import RECORDER
 from equipoise.measure.counters import missing_counters
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Condition, Measure, Stopping
@@ -145,10 +146,7 @@ def with_counting(request: Request) -> tuple[Request, Counting | None]:
 
 def _own_counters(metrics: Sequence[str]) -> dict[str, str]:
     simulator = f"callgrind of {callgrind.version()}" if callgrind.METRIC in metrics else ""
-    return {
-        metric: simulator if metric == callgrind.METRIC else allocations.LIBRARY
-        for metric in metrics
-    }
+    return {metric: simulator if metric == callgrind.METRIC else RECORDER for metric in metrics}
 
 
 def _with_iterations(tool: BenchmarkTool) -> BenchmarkTool:

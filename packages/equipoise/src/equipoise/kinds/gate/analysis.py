@@ -24,6 +24,7 @@ from equipoise.model.plan import Plan
 from equipoise.model.quantities import counted
 from equipoise.model.record import RunRecord
 from equipoise.model.revisions import BENCHMARK, BENCHMARK_SUFFIX
+from equipoise.stats.exact_counts import repeats_exactly
 
 
 class GateAnalysis(AnalysisKind):
@@ -130,7 +131,9 @@ def _shortage(
 
 
 def _gate_row(plan: Plan, costs: ContrastCosts, decision: GateDecision) -> GateRow:
-    verdict = decision.verdict
+    verdict, terms = decision.verdict, plan.terms
+    assert isinstance(terms, GatePlan)
+    has_exact_interval = verdict.equivalence_low == verdict.equivalence_high
     row = GateRow(
         benchmark=benchmark_of(plan, costs),
         metric=costs.metric,
@@ -144,10 +147,11 @@ def _gate_row(plan: Plan, costs: ContrastCosts, decision: GateDecision) -> GateR
         blocks=verdict.blocks,
         outcome=decision.outcome,
         summary="",
-        exact=verdict.equivalence_low == verdict.equivalence_high,
+        exact=has_exact_interval
+        and bool(terms.counted_by)
+        and repeats_exactly(costs.paired_blocks),
     )
-    assert isinstance(plan.terms, GatePlan)
-    sentence = counts_sentence if plan.terms.counted_by else _row_sentence
+    sentence = counts_sentence if terms.counted_by else _row_sentence
     return replace(row, summary=sentence(row, plan.judgement.min_effect))
 
 

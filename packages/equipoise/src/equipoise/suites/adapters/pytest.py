@@ -15,7 +15,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from equipoise.counting import allocations
+from equipoise.helpers.allocation_counts import RECORDER, Counts
 from equipoise.suites.running import run
 from equipoise.suites.searching import first_file_with
 from equipoise.suites.tool import BenchmarkTool, Command, FoundSuite, Measurement, ToolCounts
@@ -32,7 +32,10 @@ _USE_OF_MARKER = r"^\s*(@|pytestmark\s*=.*)pytest\.mark\.(codspeed_)?benchmark\b
 def _measure(command: Command, folder: Path) -> Iterator[Measurement]:
     variables = {"CODSPEED_PROFILE_FOLDER": str(folder)}
     if _COUNTS in command:
-        variables |= allocations.counting_variables(os.environ, folder)
+        # A late import: trials of all tools import this file.
+        from equipoise.counting.allocations import counting_variables
+
+        variables |= counting_variables(os.environ, folder)
     run([word for word in command if word != _COUNTS], folder / "output", variables)
     return iter(())
 
@@ -55,8 +58,6 @@ TOOL = BenchmarkTool(
     find=_find,
     tried_with="pytest-benchmark 5, pytest-codspeed 3 to 5",
     command=_COMMAND,
-    counts=ToolCounts(
-        allocations.LIBRARY, (allocations.ALLOCATIONS, allocations.BYTES), _with_counts
-    ),
+    counts=ToolCounts(RECORDER, Counts._fields, _with_counts),
     environment={"EQUIPOISE_GATE_TREE": "{tree}", "EQUIPOISE_GATE_INSTEAD_OF": "{own}"},
 )
