@@ -5,14 +5,11 @@
     python -m equipoise.counting.run simulated_instructions,allocations -- CMD
 
 The command runs once for each counter, so that no counter counts another. The counts go to the file
-``EQUIPOISE_METRICS``. With ``--iterations OPTION``, such as ``--benchmark_min_time={}x``, the
-command runs twice with each counter: with N and with 2·N iterations. The counts are then those of
-one iteration: the difference, over N. What the program does besides its iterations cancels out.
+``EQUIPOISE_METRICS``.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import subprocess
 import sys
@@ -53,18 +50,10 @@ COUNTERS = (
 METRICS = tuple(metric for counter in COUNTERS for metric in counter.metrics)
 
 
-def counting_command(
-    metrics: Sequence[str], command: Sequence[str], *, iterations: str | None = None, count: int = 1
-) -> tuple[str, ...]:
-    """Return a command that counts another command.
-
-    ``iterations`` is the option of the command for a number of iterations, with ``{}`` in place of
-    the number, and ``count`` is the smaller number.
-    """
-    options = () if iterations is None else (f"--iterations={iterations}", f"--count={count}")
+def counting_command(metrics: Sequence[str], command: Sequence[str]) -> tuple[str, ...]:
+    """Return a command that counts another command."""
     # With -P, modules of the repository cannot replace modules of Equipoise.
-    program = (sys.executable, "-P", "-m", __name__)
-    return (*program, *options, ",".join(metrics), "--", *command)
+    return (sys.executable, "-P", "-m", __name__, ",".join(metrics), "--", *command)
 
 
 def main(words: Sequence[str]) -> None:
@@ -73,30 +62,17 @@ def main(words: Sequence[str]) -> None:
     Raise `SystemExit` with the status of the command if it fails, or with one line if a count is
     not known.
     """
-    parser = argparse.ArgumentParser(prog="python -m equipoise.counting.run")
-    parser.add_argument("--iterations")
-    parser.add_argument("--count", type=int, default=1)
-    parser.add_argument("metrics", type=lambda text: text.split(","))
-    parser.add_argument("command", nargs="+")
-    options = parser.parse_args(words)
-    command: tuple[str, ...] = tuple(options.command)
-    try:
-        for counter in COUNTERS:
-            metrics = [metric for metric in counter.metrics if metric in options.metrics]
-            if not metrics:
-                continue
-            if options.iterations is None:
-                counts: Mapping[str, float] = _count(counter, command)
-            else:
-                fewer, more = (
-                    _count(counter, (*command, options.iterations.format(number)))
-                    for number in (options.count, 2 * options.count)
-                )
-                counts = {name: (more[name] - fewer[name]) / options.count for name in more}
-            for metric in metrics:
-                report(metric, counts[metric])
-    except EquipoiseError as error:
-        raise SystemExit(f"{error.what}; {error.hint}") from None
+    names, _, *command = words
+    for counter in COUNTERS:
+        metrics = [metric for metric in counter.metrics if metric in names.split(",")]
+        if not metrics:
+            continue
+        try:
+            counts = _count(counter, tuple(command))
+        except EquipoiseError as error:
+            raise SystemExit(f"{error.what}; {error.hint}") from None
+        for metric in metrics:
+            report(metric, counts[metric])
 
 
 def _count(counter: Counter, command: tuple[str, ...]) -> Mapping[str, int]:

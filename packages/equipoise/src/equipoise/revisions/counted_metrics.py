@@ -6,7 +6,6 @@ compared.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -26,14 +25,13 @@ from equipoise.revisions.benchmarks import Benchmark
 from equipoise.revisions.plan import Checkout, RevisionsRequest, reported_names
 from equipoise.shared.spelling import option
 from equipoise.stats.exact_counts import MIN_BLOCKS
+from equipoise.suites.counted_trial import ITERATIONS, counted_trial_command
 from equipoise.suites.tool import BenchmarkTool, PrintedLines
 
 Request = TypeVar("Request", bound=RevisionsRequest)
 
 INSTRUCTIONS = "instructions"
 """Metric that the processor counts; without such a counter, `callgrind.METRIC` replaces it."""
-_ITERATIONS = 100
-"""Default number of iterations; a command that is counted runs so many, and twice as many."""
 
 
 class Counting(Struct, frozen=True):
@@ -41,10 +39,10 @@ class Counting(Struct, frozen=True):
 
     counted_by: dict[str, str]
     """Counter of each metric."""
-    tool: BenchmarkTool | None
+    reader: BenchmarkTool | None = None
     """Benchmark tool that counts; ``None`` if Equipoise counts."""
-    iterations: str | None = None
-    """Option for the number of iterations, if Equipoise counts one iteration of a benchmark."""
+    iterated: BenchmarkTool | None = None
+    """Benchmark tool of which Equipoise counts one iteration."""
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -53,19 +51,16 @@ class Counting(Struct, frozen=True):
 
     def conditions(self, conditions: Sequence[Condition]) -> tuple[Condition, ...]:
         """Return the conditions with commands that count."""
-        if self.tool is not None:
+        if self.reader is not None:
             return tuple(conditions)
         return tuple(
             replace(condition, command=self._command(condition.command)) for condition in conditions
         )
 
     def _command(self, command: tuple[str, ...]) -> tuple[str, ...]:
-        if self.iterations is None:
-            return counting_command(self.metrics, command)
-        chosen = re.compile(re.escape(self.iterations).replace(r"\{\}", r"(\d+)"))
-        counts = [int(match[1]) for word in command if (match := chosen.fullmatch(word))]
-        count = counts[-1] if counts and counts[-1] else _ITERATIONS
-        return counting_command(self.metrics, command, iterations=self.iterations, count=count)
+        if self.iterated is not None:
+            return counted_trial_command(self.iterated, self.metrics, command)
+        return counting_command(self.metrics, command)
 
     def metrics_in(
         self,
@@ -78,7 +73,7 @@ class Counting(Struct, frozen=True):
 
         Warnings and errors are those of `equipoise.revisions.plan.metrics_of`.
         """
-        if self.tool is None or self.tool.listing is not None:
+        if self.reader is None or self.reader.listing is not None:
             return self.metrics, ()
         suffix = f" {self.metrics[0]}"
         names, warnings = reported_names(request, checkouts, conditions, scratch, suffix)
@@ -122,7 +117,7 @@ def with_counting(request: Request) -> tuple[Request, Counting | None]:
         dict.fromkeys(callgrind.METRIC if name == INSTRUCTIONS else name for name in names)
     )
     if tool is None:
-        counting = Counting(_own_counters(metrics), None)
+        counting = Counting(_own_counters(metrics))
         return replace(request, metrics=metrics), counting
     if tool.counts is not None and set(metrics) <= set(tool.counts.metrics):
         add_options = tool.counts.counting
@@ -133,7 +128,7 @@ def with_counting(request: Request) -> tuple[Request, Counting | None]:
         counting = Counting(dict.fromkeys(metrics, tool.counts.counter), tool)
         return replace(request, metrics=metrics, benchmarks=benchmarks), counting
     if tool.listing is not None and tool.listing.iterations is not None:
-        counting = Counting(_own_counters(metrics), None, tool.listing.iterations)
+        counting = Counting(_own_counters(metrics), iterated=tool)
         return replace(request, metrics=metrics, tool=_with_iterations(tool)), counting
     known = () if tool.counts is None else tool.counts.metrics
     raise UnusableInput(
@@ -154,7 +149,7 @@ def _with_iterations(tool: BenchmarkTool) -> BenchmarkTool:
     listing = tool.listing
     assert listing is not None
     assert listing.iterations is not None
-    iterations = listing.iterations.format(_ITERATIONS)
+    iterations = listing.iterations.format(ITERATIONS)
 
     def benchmarks(printed_lines: PrintedLines) -> Mapping[str, tuple[str, ...] | None]:
         return listing.benchmarks(lambda *options: printed_lines(iterations, *options))

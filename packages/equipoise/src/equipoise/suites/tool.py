@@ -49,7 +49,7 @@ class Listing(Struct, frozen=True):
     """Options for a short run, each with its value. Options of the user have precedence."""
     iterations: str | None = None
     """Option for a fixed number of iterations, with ``{}`` in place of the number. With it,
-    Equipoise counts what one iteration does."""
+    Equipoise counts what one iteration does; `BenchmarkTool.measure` must report ``iterations``."""
     script: tuple[str, ...] = ()
     """Arguments between the program and the user's options while the program lists benchmarks, if
     the program is an interpreter."""

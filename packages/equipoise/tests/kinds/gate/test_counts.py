@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -128,8 +129,12 @@ def test_allocations_of_go_s_benchmarks_are_those_of_an_operation(
 
 FIXED = """#!/bin/sh
 case "$*" in *benchmark_list_tests*^[$]) exit ;; *benchmark_list_tests*) echo Sum; exit ;; esac
-for word; do case $word in *min_time=*) count=${word#*=} ;; esac; done
-exec ./work "${count%x}"
+for word; do case $word in
+  *min_time=*x) count=${word#*=} count=${count%x} ;; *out=*) out=${word#*=} ;;
+esac; done
+test -z "$out" || echo '{"context": {}, "benchmarks": [{"name": "Sum", "real_time": 5,
+  "cpu_time": 4, "iterations": COUNT, "time_unit": "ns"}]}' | sed "s/COUNT/$count/" > "$out"
+exec ./work "$count"
 """
 """A program of Google Benchmark: the last number of iterations holds."""
 WORK = """
@@ -153,6 +158,19 @@ def test_a_benchmark_with_a_fixed_number_of_iterations_is_counted_for_one_iterat
     (row,) = result["gate"]["rows"]
     assert row["benchmark"] == "Sum: allocations"
     assert (row["baseline_median"], row["candidate_median"]) == (4, 5)
+
+
+def test_a_benchmark_that_sets_its_own_number_of_iterations_is_not_counted(
+    tmp_path: Path, gate: Gate
+) -> None:
+    files = {"bin/bench": FIXED.replace("s/COUNT/$count/", "s/COUNT/7/"), "bin/work": "#!/bin/sh\n"}
+    project = made_of(tmp_path, files, {})
+    options = ("--kind", "google-benchmark", "--metrics", "allocations")
+    project.write("work", "#!/bin/sh\n", executable=True)
+    project.commit()
+    answer = gate(project, "--baseline", "HEAD", *options, "--", "bin/bench")
+    assert answer.status == 3, answer
+    assert "the benchmark ran 7 iterations instead of 100" in answer.err
 
 
 @pytest.mark.parametrize(
@@ -199,7 +217,7 @@ def test_without_valgrind_the_gate_says_how_to_install_it(
     tmp_path: Path, gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     without_counter(monkeypatch)
-    monkeypatch.setattr(counted_metrics.callgrind.shutil, "which", lambda name: None)
+    monkeypatch.setattr(shutil, "which", lambda name: None)
     project = made_of(tmp_path, {"bin/bench": "#!/bin/sh\n"}, {})
     answer = gate(project, "--baseline", "before", "--metrics", "instructions", "--", "bin/bench")
     assert answer.status == 2, answer

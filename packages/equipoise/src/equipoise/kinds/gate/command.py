@@ -383,7 +383,7 @@ def _gate_request(
         fail_undecided=gate_options.fail_undecided,
     )
     counted_request, counting = with_counting(request)
-    reader = reader_of(request) if counting is None else counting.tool
+    reader = reader_of(request) if counting is None else counting.reader
     return replace(counted_request, counting=counting, reader=reader)
 
 

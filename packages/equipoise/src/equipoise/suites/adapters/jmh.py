@@ -10,7 +10,8 @@ Equipoise asks JMH for these things:
   ``-w``, ``-i`` and ``-r`` make it short. They replace the annotations ``@Fork``, ``@Warmup`` and
   ``@Measurement``, but not the user's own options.
 - ``-foe true`` ends a benchmark that throws an exception; without it, JMH leaves it out.
-- ``-prof gc`` reports the bytes of an operation, if a gate compares ``allocated_bytes``.
+- ``-prof gc`` reports the bytes of an operation, if a gate compares ``allocated_bytes``. They are
+  rounded to the byte, because JMH's own allocations add a fraction of a byte.
 - ``-rf json -rff FILE`` keeps results apart from the lines that a benchmark prints.
 
 JMH splits the values of ``-p`` at commas. So a parameter whose values have commas, newlines or
@@ -117,7 +118,8 @@ def _measurements(processes: Sequence[Process]) -> Iterator[Measurement]:
         if _ALLOCATED_BYTES.fullmatch(name)
     ]
     if allocated_bytes:
-        yield Measurement(_BYTES, mean(allocated_bytes), "B")
+        # JMH's own allocations are a fraction of a byte of each operation.
+        yield Measurement(_BYTES, float(round(mean(allocated_bytes))), "B")
 
 
 def _mode_rank(mode: str) -> int:

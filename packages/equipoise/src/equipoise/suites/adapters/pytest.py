@@ -5,8 +5,8 @@ pytest-benchmark and pytest-codspeed for repetitions of 0.1 s, unless the user o
 another time. pytest-codspeed measures wall time without its service, and writes its own results to
 a private folder.
 
-A gate of ``allocations`` or ``allocated_bytes`` counts a call of the function in place of its time,
-also below Python's own allocator. A test with a marker alone, without a fixture, is not counted.
+A gate of ``allocations`` or ``allocated_bytes`` counts a call of the function in place of its time:
+each object, because Python then calls malloc for each. A test without a fixture is not counted.
 """
 
 from __future__ import annotations
