@@ -33,7 +33,7 @@ class ToolCounts(Struct, frozen=True):
     """Counts that a tool itself reports for each benchmark, if it is asked to."""
 
     counter: str
-    """What counts, such as ``go test -benchmem``."""
+    """Name of the counter, such as ``go test -benchmem``."""
     metrics: tuple[str, ...]
     counting: Callable[[tuple[str, ...]], tuple[str, ...]]
     """Returns a command with the options that ask for the counts."""

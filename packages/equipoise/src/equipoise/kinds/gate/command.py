@@ -242,7 +242,7 @@ class GateOptions(Struct, frozen=True, kw_only=True):
     "--metrics",
     metavar="NAME,…",
     show_default="wall_s, or the times that --kind reports",
-    help="Metrics to compare; each of them decides.",
+    help="Metrics to compare, such as instructions or allocations; each of them decides.",
 )
 @options.flag(
     "--fail-undecided", help="Fail (status 1) also if a benchmark is undecided at the end."
