@@ -6,6 +6,7 @@ import ast
 import inspect
 from pathlib import Path
 
+from equipoise.counting.run import METRICS
 from equipoise.suites import TOOLS
 from equipoise.suites.tool import BenchmarkTool
 
@@ -25,8 +26,12 @@ process of a tool is **one trial**, with one value for each benchmark that it ru
 repetitions are never trials. Words after `--` replace the default command, and `--build` replaces
 the default build. Options of a short run are added unless you set them yourself.
 
-| kind | tried with | default command | default build |
-| --- | --- | --- | --- |"""
+The last column has the [counts](../how-to/count-events.md#count-in-a-gate) of each benchmark that
+`--metrics` may name instead of its time. `max_rss_bytes` needs a tool that runs each benchmark in
+processes of its own.
+
+| kind | tried with | default command | default build | counts |
+| --- | --- | --- | --- | --- |"""
 FOUND = "as the files say"
 
 
@@ -36,9 +41,19 @@ def main() -> None:
     for tool in TOOLS.values():
         command = f"`{' '.join(tool.command)}`" if tool.command else FOUND
         build = f"`{tool.build}`" if tool.build else "none" if tool.command else FOUND
-        print(f"| `{tool.name}` | {tool.tried_with} | {command} | {build} |")
+        print(f"| `{tool.name}` | {tool.tried_with} | {command} | {build} | {counts_of(tool)} |")
     for tool in TOOLS.values():
         print(f"\n## {tool.name}\n\n{notes_of(tool)}")
+
+
+def counts_of(tool: BenchmarkTool) -> str:
+    """Return the counts of each benchmark: those of the tool, or those of Equipoise."""
+    if tool.counts is not None:
+        metrics = tool.counts.metrics
+    else:
+        has_iterations = tool.listing is not None and tool.listing.iterations is not None
+        metrics = METRICS if has_iterations else ()
+    return ", ".join(f"`{metric}`" for metric in metrics) or "none"
 
 
 def notes_of(tool: BenchmarkTool) -> str:

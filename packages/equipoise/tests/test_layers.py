@@ -27,6 +27,8 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     # The native part knows the version of Equipoise, which is a fact of the environment.
     "measure": frozenset({"model", "files", "design", NATIVE}),
     "helpers": frozenset(),
+    # It reports through the file that workloads use.
+    "counting": frozenset({"model", "measure", "helpers"}),
     "ledger": frozenset({"model", "files"}),
     "stats": frozenset({"model", NATIVE}),
     # What it hands on is a package of its own, packages/matching.
@@ -39,11 +41,15 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     ),
     "campaign": frozenset({"model", "design", "measure", "ledger", "stats"}),
     "analysis": frozenset({"model", "design", "measure", "ledger", "stats", "campaign"}),
-    "why": frozenset({"model", "design", "measure", "ledger", "stats", "campaign", "analysis"}),
+    "why": frozenset(
+        {"model", "design", "measure", "helpers", "counting", "ledger", "stats", "campaign"}
+        | {"analysis"}
+    ),
     # What a benchmark tool prints is read as any file of it is read.
-    "suites": frozenset({"model", "interop", "helpers"}),
+    "suites": frozenset({"model", "interop", "helpers", "counting"}),
     "revisions": frozenset(
-        {"model", "files", "design", "measure", "stats", "campaign", "analysis", "suites"}
+        {"model", "files", "design", "measure", "helpers", "counting", "stats", "campaign"}
+        | {"analysis", "suites"}
     ),
     "cluster": frozenset({"model", "files", "design", "measure", "ledger", "campaign", "matching"}),
     # The Python interface is next to the command line: on top of the rooms, below the face.

@@ -3,6 +3,8 @@
 equipoise_metrics  reports the metrics of a Python program; the file may be copied
 harness            times a Python callable or a command
 pytest_plugin      a fixture for pytest
+pytest_counting    counts the allocations of benchmarks of pytest
+allocation_counts  reads the counts of the preloaded recorder
 asv_program        lists or runs benchmarks of asv
 cargo_runner       runs the benchmark programs of cargo, criterion briefly
 

@@ -47,6 +47,8 @@ CODSPEED_MARKERS = ("benchmark", "codspeed_benchmark")
 """Markers of pytest-codspeed for a whole test that is a benchmark."""
 METRICS_VARIABLE = "EQUIPOISE_METRICS"
 """Environment variable with the path of the file for metrics; a gate sets it."""
+ALLOCATIONS_VARIABLE = "EQUIPOISE_ALLOCATIONS"
+"""Environment variable with the folder of counted allocations; a gate that counts sets it."""
 REVISION_TREE_VARIABLE = "EQUIPOISE_GATE_TREE"
 """Environment variable with the working tree of the measured revision."""
 USER_TREE_VARIABLE = "EQUIPOISE_GATE_INSTEAD_OF"
@@ -88,7 +90,13 @@ class Benchmark:
         self._was_used = True
         with awaiting(function) as call:
             result: Returned = call(*args, **kwargs)
-            if os.environ.get(METRICS_VARIABLE):
+            if not os.environ.get(METRICS_VARIABLE):
+                return result
+            if os.environ.get(ALLOCATIONS_VARIABLE):
+                from equipoise.helpers.pytest_counting import report_counts
+
+                report_counts(self._name, lambda: call(*args, **kwargs))
+            else:
                 # A late import, because most runs of pytest measure nothing.
                 from equipoise.helpers.equipoise_metrics import report_iterations
 
@@ -152,6 +160,14 @@ class AwaitingFixture:
         setattr(self._fixture, name, value)
 
 
+def _fixture_under_gate(fixture: Any, name: str) -> AwaitingFixture:
+    if not os.environ.get(ALLOCATIONS_VARIABLE):
+        return AwaitingFixture(fixture)
+    from equipoise.helpers.pytest_counting import CountingFixture
+
+    return AwaitingFixture(CountingFixture(fixture, name))
+
+
 def _is_under_gate() -> bool:
     return bool(os.environ.get(REVISION_TREE_VARIABLE))
 
@@ -188,7 +204,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
     if not _is_under_gate():
         return (yield)
     arguments.update(
-        (name, AwaitingFixture(fixture))
+        (name, _fixture_under_gate(fixture, pyfuncitem.nodeid))
         for name, fixture in fixtures.items()
         # Another fixture may have the name `benchmark`, too.
         if type(fixture).__module__.startswith(PLUGIN_PACKAGES)

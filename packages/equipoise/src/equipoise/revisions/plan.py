@@ -280,17 +280,32 @@ def metrics_of(
         return (request.metrics or PRIMARY_METRIC,), ()
     if tool.listing is not None:
         return (BENCHMARK_SUFFIX.strip(),), ()
+    names, warnings = reported_names(request, checkouts, conditions, scratch, BENCHMARK_SUFFIX)
+    return tuple(name + BENCHMARK_SUFFIX for name in names), warnings
+
+
+def reported_names(
+    request: RevisionsRequest,
+    checkouts: Sequence[Checkout],
+    conditions: Sequence[Condition],
+    scratch: Path,
+    suffix: str,
+) -> tuple[tuple[str, ...], tuple[CampaignWarning, ...]]:
+    """Return the benchmarks that report a metric with a suffix, by one run in each checkout.
+
+    Warnings and errors are those of `metrics_of`.
+    """
+    assert request.tool is not None
     timeout_s = request.limits.timeout_s
     all_names = [
         [
-            sample.metric.removesuffix(BENCHMARK_SUFFIX)
+            sample.metric.removesuffix(suffix)
             for sample in run_for_metrics(condition, own_environment(), scratch, timeout_s)
-            if sample.metric.endswith(BENCHMARK_SUFFIX)
+            if sample.metric.endswith(suffix)
         ]
         for condition in conditions
     ]
-    names, warnings = _common_names(tool.name, checkouts, all_names)
-    return tuple(name + BENCHMARK_SUFFIX for name in names), warnings
+    return _common_names(request.tool.name, checkouts, all_names)
 
 
 def conditions_of_gate(

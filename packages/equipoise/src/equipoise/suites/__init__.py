@@ -8,6 +8,7 @@ In reading order:
 - ``searching.py``: searches a folder for files with a text
 - ``cmake.py``: finds the programs that CMake builds
 - ``trial.py``: runs one process of a tool, and reports what it measured
+- ``counted_trial.py``: counts what one iteration of a benchmark does
 - ``running.py``: runs a tool's command
 - ``node.py``: the common parts of the tools of Node
 """

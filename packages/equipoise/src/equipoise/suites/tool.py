@@ -31,6 +31,16 @@ class Measurement(Struct, frozen=True):
     unit: str | None = None
 
 
+class ToolCounts(Struct, frozen=True):
+    """Counts that a tool itself reports for each benchmark, if it is asked to."""
+
+    counter: str
+    """Name of the counter, such as ``go test -benchmem``."""
+    metrics: tuple[str, ...]
+    counting: Callable[[tuple[str, ...]], tuple[str, ...]]
+    """Returns a command with the options that ask for the counts."""
+
+
 class Listing(Struct, frozen=True):
     """How a program lists its benchmarks. Each of them then runs in processes of its own."""
 
@@ -39,6 +49,9 @@ class Listing(Struct, frozen=True):
     place of options is for a benchmark without a time, which is not compared."""
     short_run: tuple[tuple[str, ...], ...] = ()
     """Options for a short run, each with its value. Options of the user have precedence."""
+    iterations: str | None = None
+    """Option for a fixed number of iterations, with ``{}`` in place of the number. With it,
+    Equipoise counts what one iteration does; `BenchmarkTool.measure` must report ``iterations``."""
     script: tuple[str, ...] = ()
     """Arguments between the program and the user's options while the program lists benchmarks, if
     the program is an interpreter."""
@@ -94,6 +107,8 @@ class BenchmarkTool(Struct, frozen=True):
     """Returns where benchmarks are defined, by their names. It gets the root of a working tree, and
     the folder in which the tool runs. A benchmark is left out if its definition is not certain.
     ``None`` if the tool's names do not say where a benchmark is."""
+    counts: ToolCounts | None = None
+    """Counts that the tool reports; with a listing by their names, else as ``NAME allocations``."""
 
     def reading_command(self, command: tuple[str, ...]) -> tuple[str, ...]:
         """Return a command that runs ``command`` and reads its results."""

@@ -9,15 +9,19 @@ import pytest
 
 from equipoise.kinds.gate.verdict import GateForecast, forecast_gate, judge_gate
 from equipoise.stats.sequence import PairedBlocks
+from equipoise.stats.verdict import blocks_to_win, equivalence_level
 from packages.equipoise.tests.stats.simulated import costs_and_orders, white
 
 ALPHA = 0.05
 LIMIT = 2.0
+MIN_BLOCKS = blocks_to_win(equivalence_level(ALPHA))
 
 
 def forecast(*comparisons: PairedBlocks) -> tuple[GateForecast | None, ...]:
     decisions = judge_gate(comparisons, min_effect=LIMIT, alpha=ALPHA)
-    return forecast_gate(comparisons, decisions, min_effect=LIMIT, alpha=ALPHA, seed=1)
+    return forecast_gate(
+        comparisons, decisions, min_effect=LIMIT, alpha=ALPHA, min_blocks=MIN_BLOCKS, seed=1
+    )
 
 
 def begun_comparison(percent: float, blocks: int, seed: int, sd: float = 0.05) -> PairedBlocks:

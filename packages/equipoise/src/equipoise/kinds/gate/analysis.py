@@ -17,12 +17,14 @@ from equipoise.analysis.kind import AnalysisKind, KindResult
 from equipoise.analysis.redaction import TextReplacements
 from equipoise.campaign.blocks import block_seconds
 from equipoise.design.command_line import shell_line, shell_line_with_placeholders
+from equipoise.kinds.gate.counts import counts_clause, counts_sentence
 from equipoise.kinds.gate.terms import GateOutcome, GatePlan, GateResult, GateRow, GateShortage
-from equipoise.kinds.gate.verdict import GateDecision, forecast_gate, judge_gate
+from equipoise.kinds.gate.verdict import GateDecision, forecast_gate, judge_of, min_blocks_of
 from equipoise.model.plan import Plan
 from equipoise.model.quantities import counted
 from equipoise.model.record import RunRecord
 from equipoise.model.revisions import BENCHMARK, BENCHMARK_SUFFIX
+from equipoise.stats.exact_counts import repeats_exactly
 
 
 class GateAnalysis(AnalysisKind):
@@ -74,7 +76,8 @@ def gate_result(plan: Plan, blocks: Blocks) -> GateResult | None:
     contrast_costs = list(itertools.chain.from_iterable(zip(*costs_of_metrics, strict=True)))
     min_effect = plan.judgement.min_effect
     paired_blocks = [costs.paired_blocks for costs in contrast_costs]
-    decisions = judge_gate(paired_blocks, min_effect=min_effect, alpha=plan.judgement.alpha)
+    judge_all = judge_of(terms)
+    decisions = judge_all(paired_blocks, min_effect=min_effect, alpha=plan.judgement.alpha)
     rows = tuple(
         _gate_row(plan, costs, decision)
         for costs, decision in zip(contrast_costs, decisions, strict=True)
@@ -88,6 +91,7 @@ def gate_result(plan: Plan, blocks: Blocks) -> GateResult | None:
         rows=rows,
         summary=_gate_sentence(terms, rows, outcomes, min_effect),
         shortage=_shortage(plan, blocks, contrast_costs, decisions),
+        counted_by=terms.counted_by,
         bisect_lines=joined_bisect_lines(
             {
                 row.benchmark: terms.bisect_argvs[row.benchmark]
@@ -105,6 +109,8 @@ def _shortage(
     decisions: Sequence[GateDecision],
 ) -> GateShortage | None:
     """Return how many blocks the undecided benchmarks need; ``None`` if all are decided."""
+    terms = plan.terms
+    assert isinstance(terms, GatePlan)
     undecided = [decision for decision in decisions if decision.outcome == "undecided"]
     if not undecided:
         return None
@@ -113,6 +119,7 @@ def _shortage(
         decisions,
         min_effect=plan.judgement.min_effect,
         alpha=plan.judgement.alpha,
+        min_blocks=min_blocks_of(terms, plan.judgement.alpha),
         seed=plan.seed,
     )
     known_forecasts = [forecast for forecast in forecasts if forecast is not None]
@@ -133,6 +140,7 @@ def _gate_row(plan: Plan, costs: ContrastCosts, decision: GateDecision) -> GateR
     verdict, terms = decision.verdict, plan.terms
     assert isinstance(terms, GatePlan)
     benchmark = benchmark_of(plan, costs)
+    has_exact_interval = verdict.equivalence_low == verdict.equivalence_high
     row = GateRow(
         benchmark=benchmark,
         metric=costs.metric,
@@ -147,17 +155,24 @@ def _gate_row(plan: Plan, costs: ContrastCosts, decision: GateDecision) -> GateR
         outcome=decision.outcome,
         summary="",
         place=terms.places.get(benchmark),
+        exact=has_exact_interval
+        and bool(terms.counted_by)
+        and repeats_exactly(costs.paired_blocks),
     )
-    return replace(row, summary=_row_sentence(row, plan.judgement.min_effect))
+    sentence = counts_sentence if terms.counted_by else _row_sentence
+    return replace(row, summary=sentence(row, plan.judgement.min_effect))
 
 
 def benchmark_of(plan: Plan, costs: ContrastCosts) -> str:
     """Return the benchmark's name: a metric that a tool reports, or a level of a factor."""
     condition = plan.conditions[costs.contrast.candidate]
+    assert isinstance(plan.terms, GatePlan)
+    if plan.terms.counted_by:
+        name, _, metric = costs.metric.rpartition(" ")
+        return f"{name or condition.levels[BENCHMARK]}: {metric}"
     if costs.metric.endswith(BENCHMARK_SUFFIX):
         return costs.metric.removesuffix(BENCHMARK_SUFFIX)
     name = condition.levels[BENCHMARK]
-    assert isinstance(plan.terms, GatePlan)
     return name if len(plan.terms.metrics) == 1 else f"{name}: {costs.metric}"
 
 
@@ -187,7 +202,9 @@ def _gate_sentence(
     if len(rows) == 1:
         return f"{revisions}: {rows[0].summary}"
     claim = f"slower by more than {min_effect:g} %"
-    if slower := outcomes["slower"]:
+    if terms.counted_by:
+        clause = counts_clause(rows, outcomes, min_effect)
+    elif slower := outcomes["slower"]:
         clause = f"{slower} of {len(rows)} benchmarks {'is' if slower == 1 else 'are'} {claim}"
     else:
         clause = f"none of {len(rows)} benchmarks is known to be {claim}"

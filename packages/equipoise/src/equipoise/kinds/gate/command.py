@@ -52,7 +52,9 @@ from equipoise.revisions.checkout import (
     warnings_of_working_tree,
 )
 from equipoise.revisions.commits import tree_hashes
+from equipoise.revisions.counted_metrics import Counting, with_counting
 from equipoise.revisions.git import Repository
+from equipoise.revisions.peak_memory import reader_of
 from equipoise.revisions.plan import (
     Checkout,
     RevisionsRequest,
@@ -71,6 +73,10 @@ class GateRequest(RevisionsRequest, frozen=True, kw_only=True):
     candidate: Revision
     fail_undecided: bool = False
     """Whether an undecided benchmark fails the gate."""
+    counting: Counting | None = None
+    """How the gate counts; ``None`` for a gate of times."""
+    reader: BenchmarkTool | None = None
+    """Tool that reads the results of each trial; ``None`` if the trial's command needs none."""
 
 
 CheckoutPair = tuple[Checkout, Checkout]
@@ -122,10 +128,14 @@ def gate_plan(
     Raise `UnusableInput` if a program does not exist, nothing can be compared, or the options
     contradict each other. Raise `ConditionFailed` if a benchmark failed while it was listed.
     """
-    tool = request.tool
+    tool, counting = request.tool, request.counting
     benchmarks, listing_warnings = common_benchmarks(request, checkouts)
-    conditions, contrasts = conditions_of_gate(benchmarks, checkouts, tool)
-    metrics, metric_warnings = metrics_of(request, checkouts, conditions, scratch)
+    conditions, contrasts = conditions_of_gate(benchmarks, checkouts, request.reader)
+    if counting is None:
+        metrics, metric_warnings = metrics_of(request, checkouts, conditions, scratch)
+    else:
+        conditions = counting.conditions(conditions)
+        metrics, metric_warnings = counting.metrics_in(request, checkouts, conditions, scratch)
     plan = request.plan(
         STUDY,
         conditions,
@@ -133,11 +143,12 @@ def gate_plan(
         folder=str(checkouts[1].folder),
         # A tool without an option to list its benchmarks has just run for this, and is warm.
         warmup=1 if tool is None or tool.listing is not None else 0,
-        stopping=Stopping(leave_out_decided=True),
+        stopping=Stopping(leave_out_decided=True) if counting is None else counting.stopping,
         judgement=Judgement(min_effect=MIN_EFFECT),
     )
     plan = replace(
         plan,
+        measure=plan.measure if counting is None else counting.measure(plan.measure),
         chosen_contrasts=contrasts,
         terms=GatePlan(
             baseline=request.baseline,
@@ -146,6 +157,7 @@ def gate_plan(
             fails_undecided=request.fail_undecided,
             bisect_argvs=dict(named_bisect_argvs(request, benchmarks, metrics)),
             places=_places(tool, checkouts[1], metrics),
+            counted_by={} if counting is None else counting.counted_by,
         ),
     )
     return plan, (*listing_warnings, *metric_warnings)
@@ -166,6 +178,9 @@ def named_bisect_argvs(
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield the name of each benchmark, and the argument vector that bisects the benchmark."""
     candidate = request.candidate
+    if request.counting is not None:
+        # A bisection does not count.
+        return
     argv_for = partial(
         bisect_command,
         request.baseline.commit,
@@ -238,7 +253,7 @@ class GateOptions(Struct, frozen=True, kw_only=True):
     "--metrics",
     metavar="NAME,…",
     show_default="wall_s, or the times that --kind reports",
-    help="Metrics to compare; each of them decides.",
+    help="Metrics to compare, such as instructions or allocations; each of them decides.",
 )
 @options.flag(
     "--fail-undecided", help="Fail (status 1) also if a benchmark is undecided at the end."
@@ -367,7 +382,7 @@ def _gate_request(
         baseline = find_revision(repository, gate_options.baseline, "--baseline")
     if gate_options.merge_base or gate_options.baseline is None:
         baseline = fork_point(repository, baseline, candidate)
-    return GateRequest(
+    request = GateRequest(
         repository=repository,
         baseline=baseline,
         candidate=candidate,
@@ -378,6 +393,9 @@ def _gate_request(
         limits=gate_options.limits,
         fail_undecided=gate_options.fail_undecided,
     )
+    counted_request, counting = with_counting(request)
+    reader = reader_of(request) if counting is None else counting.reader
+    return replace(counted_request, counting=counting, reader=reader)
 
 
 def _recorded_command(

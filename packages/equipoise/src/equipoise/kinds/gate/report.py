@@ -9,6 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
+from equipoise.kinds.gate.counts import (
+    cost_text,
+    counters_sentences,
+    counts_question,
+    outcome_label,
+)
 from equipoise.kinds.gate.terms import GateDocument, GateOutcome, GateResult, GateRow
 from equipoise.model.quantities import counted, duration, names_of
 from equipoise.report.document import (
@@ -34,7 +40,6 @@ from equipoise.report.renderers.markdown import text
 from equipoise.report.units import (
     estimate_and_interval,
     interval_text,
-    metric_value,
     percentage,
     shares_alpha,
     waiting_time,
@@ -47,6 +52,8 @@ OUTCOME_LABELS: dict[GateOutcome, str] = {
     "passes": "✅ passes",
 }
 """Label of each outcome. Rows have this order: outcomes that need action come first."""
+_EXACT = "exact"
+"""Text in place of an interval if all counts of each revision are equal."""
 _MAX_UNFOLDED_PASSES = 10
 """Maximum number of passing benchmarks that are shown without a fold."""
 _BUDGET_FACTOR = 1.2
@@ -63,6 +70,8 @@ class GateReport(KindReport):
         gate = document.gate
         if gate is None:
             return None
+        if gate.counted_by:
+            return counts_question(gate)
         return (
             f"Is {gate.candidate.typed_name} slower than {gate.baseline.typed_name}, by more than "
             f"{gate.min_effect:g} %?"
@@ -94,8 +103,9 @@ def gate_document(document: GateDocument) -> Document:
     parts: list[Part] = [
         Paragraph(title, "heading"),
         Paragraph(gate.summary),
+        *(Paragraph(sentence) for sentence in counters_sentences(gate)),
         *(Paragraph(sentence) for sentence in shortage_sentences(gate)),
-        *(replace(table, forms=NOT_BRIEF) for table in _row_tables(gate.rows, alpha)),
+        *(replace(table, forms=NOT_BRIEF) for table in _row_tables(gate, alpha)),
         _brief_table(gate),
         Command(
             document.run.command_line or "",
@@ -169,11 +179,11 @@ def shortage_sentences(gate: GateResult) -> tuple[str, ...]:
     return problem, f"{action} (a block takes {duration(shortage.block_s)}).{fail_sentence}"
 
 
-def _row_tables(rows: Sequence[GateRow], alpha: float) -> Iterator[Part]:
+def _row_tables(gate: GateResult, alpha: float) -> Iterator[Part]:
     """Build the table of the rows; many passing rows are folded."""
-    outcomes = list(OUTCOME_LABELS)
+    rows, outcomes = gate.rows, list(OUTCOME_LABELS)
     ordered_rows = sorted(rows, key=lambda row: outcomes.index(row.outcome))
-    cells = [_cells_of_row(row, alpha) for row in ordered_rows]
+    cells = [_cells_of_row(gate, row, alpha) for row in ordered_rows]
     # The separator between two cells in Markdown has three characters.
     lengths = (sum(len(text(cell)) + 3 for cell in row.values()) for row in cells)
     shown_count = bisect.bisect_right(list(itertools.accumulate(lengths)), _MAX_ROW_CHARACTERS)
@@ -198,10 +208,10 @@ def _brief_table(gate: GateResult) -> Table:
     cells = (
         {
             "benchmark:name": row.benchmark,
-            "baseline:number": _median_text(row.baseline_median, row.metric),
-            "candidate:number": _median_text(row.candidate_median, row.metric),
-            "change between": interval_text(row.equivalence_ci, "open"),
-            "outcome": OUTCOME_LABELS[row.outcome],
+            "baseline:number": cost_text(row.baseline_median, row.metric),
+            "candidate:number": cost_text(row.candidate_median, row.metric),
+            "change between": _EXACT if row.exact else interval_text(row.equivalence_ci, "open"),
+            "outcome": outcome_label(gate, row, OUTCOME_LABELS),
         }
         for row in shown_rows
     )
@@ -211,18 +221,18 @@ def _brief_table(gate: GateResult) -> Table:
     return Table(*columns_and_rows(cells), notes=tuple(notes), forms=BRIEF_TERMINAL)
 
 
-def _cells_of_row(row: GateRow, alpha: float) -> Mapping[str, str]:
+def _cells_of_row(gate: GateResult, row: GateRow, alpha: float) -> Mapping[str, str]:
     change, interval = estimate_and_interval(
         row.ratio, row.ratio_ci, unknown=UNKNOWN, unlimited="open"
     )
     return {
         "benchmark:name": row.benchmark,
-        "baseline:number": _median_text(row.baseline_median, row.metric),
-        "candidate:number": _median_text(row.candidate_median, row.metric),
+        "baseline:number": cost_text(row.baseline_median, row.metric),
+        "candidate:number": cost_text(row.candidate_median, row.metric),
         "change:number": change,
-        "interval": interval,
-        "equivalence interval": _equivalence_interval(row, alpha),
-        "outcome": OUTCOME_LABELS[row.outcome],
+        "interval": _EXACT if row.exact else interval,
+        "equivalence interval": _EXACT if row.exact else _equivalence_interval(row, alpha),
+        "outcome": outcome_label(gate, row, OUTCOME_LABELS),
     }
 
 
@@ -233,7 +243,3 @@ def _equivalence_interval(row: GateRow, alpha: float) -> str:
     shared_level = max(alpha, row.significance_level) * level / row.significance_level
     scope = " over the benchmarks reported" if shares_alpha(level, shared_level) else ""
     return f"{interval_text(interval, 'open')} ({percentage(1.0 - shared_level)}{scope})"
-
-
-def _median_text(value: float | None, metric: str) -> str:
-    return "timed out" if value is None else metric_value(value, metric)

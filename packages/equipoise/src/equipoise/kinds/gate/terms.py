@@ -45,6 +45,8 @@ class GatePlan(Struct, Terms, frozen=True, tag_field=TAG, tag="gate"):
     places: dict[str, SourcePlace] = field(default_factory=dict)
     """Definition of each benchmark in the candidate revision, by the benchmark's name. A benchmark
     is left out if its definition is not known."""
+    counted_by: dict[str, str] = field(default_factory=dict)
+    """Counter of each metric, such as ``callgrind``; empty unless the gate counts."""
 
     def check_resumable(self, run: str) -> None:
         """Refuse to continue, because the checked-out revisions no longer exist."""
@@ -87,6 +89,8 @@ class GateRow(Struct, frozen=True):
     """1 minus the coverage of ``equivalence_ci``."""
     place: SourcePlace | None = None
     """Definition of the benchmark in the candidate revision; null if it is not known."""
+    exact: bool = False
+    """Whether all counts of each revision were equal, so that ``ratio`` is not an estimate."""
 
 
 class GateShortage(Struct, frozen=True):
@@ -125,6 +129,8 @@ class GateResult(Struct, frozen=True):
     bisection can search have the same line."""
     shortage: GateShortage | None = None
     """Blocks that are missing for a decision; null if every benchmark is decided."""
+    counted_by: dict[str, str] = field(default_factory=dict)
+    """Counter of each metric, such as ``callgrind``; empty unless the gate counts."""
 
 
 class GateDocument(ResultDocument, frozen=True, kw_only=True, tag="gate"):

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from msgspec import Struct
 
 from equipoise._native import BettingSequence
-from equipoise.campaign.interim import CampaignKind, InterimAnalysis, InterimVerdict
+from equipoise.campaign.interim import (
+    CampaignKind,
+    InterimAnalysis,
+    InterimVerdict,
+    required_blocks,
+)
 from equipoise.kinds.gate.terms import GateOutcome, GatePlan
 from equipoise.model.plan import Plan, Stopping
+from equipoise.stats.exact_counts import blocks_to_repeat, judge_counts_function
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import (
     FORECAST_GROWTH,
@@ -53,8 +59,39 @@ def judge_gate(
 
     Parameters and errors are those of `equipoise.stats.verdict.judge`.
     """
-    judge_all_at, margin = judge_function(comparisons, min_effect, alpha), margin_of(min_effect)
-    count = len(comparisons)
+    judge_all_at = judge_function(comparisons, min_effect, alpha)
+    return _decide_all(judge_all_at, len(comparisons), min_effect=min_effect, alpha=alpha)
+
+
+def judge_counting_gate(
+    comparisons: Sequence[PairedBlocks], *, min_effect: float, alpha: float
+) -> tuple[GateDecision, ...]:
+    """Decide as `judge_gate` about counts, which may repeat exactly (`stats.exact_counts`)."""
+    judge_all_at = judge_counts_function(
+        comparisons, judge_function(comparisons, min_effect, alpha)
+    )
+    return _decide_all(judge_all_at, len(comparisons), min_effect=min_effect, alpha=alpha)
+
+
+def judge_of(terms: GatePlan) -> Callable[..., tuple[GateDecision, ...]]:
+    """Return the function that decides a gate: `judge_gate` or `judge_counting_gate`."""
+    return judge_counting_gate if terms.counted_by else judge_gate
+
+
+def min_blocks_of(terms: GatePlan, alpha: float) -> int:
+    """Return the smallest number of blocks after which a gate can be decided."""
+    return blocks_to_repeat(alpha) if terms.counted_by else blocks_to_win(equivalence_level(alpha))
+
+
+def _decide_all(
+    judge_all_at: Callable[[float], list[ComparisonVerdict]],
+    count: int,
+    *,
+    min_effect: float,
+    alpha: float,
+) -> tuple[GateDecision, ...]:
+    """Decide ``count`` comparisons, which a function judges at a level."""
+    margin = margin_of(min_effect)
 
     def is_slower(verdict: ComparisonVerdict) -> bool:
         return verdict.equivalence_low > margin
@@ -90,6 +127,7 @@ def forecast_gate(
     *,
     min_effect: float,
     alpha: float,
+    min_blocks: int,
     seed: int,
 ) -> tuple[GateForecast | None, ...]:
     """Forecast how many blocks each undecided comparison of a gate needs in all.
@@ -97,6 +135,7 @@ def forecast_gate(
     The forecast is the median over simulated continuations of the campaign. A continuation draws
     measured blocks again, in new random orders. The forecast is ``None`` for a decided comparison,
     and if half of the continuations end undecided. ``decisions`` are the results of `judge_gate`.
+    ``min_blocks`` is the forecast if too few blocks are measured for a simulation.
     """
     count = len(decisions)
     undecided_flags = [decision.outcome == "undecided" for decision in decisions]
@@ -109,9 +148,7 @@ def forecast_gate(
     def forecast(blocks: PairedBlocks, decision: GateDecision) -> GateForecast | None:
         verdict = decision.verdict
         if len(blocks) < MIN_BLOCKS_OF_SPREAD:
-            # The smallest possible number: alpha is the level if all comparisons are decided.
-            minimum = blocks_to_win(equivalence_level(alpha))
-            return GateForecast(minimum, is_lower_bound=True)
+            return GateForecast(max(min_blocks, len(blocks) + 1), is_lower_bound=True)
         if verdict.equivalence_high <= margin < verdict.ln_mean_ratio:
             # The typical run passes, but rare slow runs prevent a pass. They are not simulated.
             return None
@@ -173,13 +210,23 @@ class GateJudge(InterimAnalysis):
     def interim_verdicts(self) -> tuple[InterimVerdict, ...]:
         """Return the decision on each comparison."""
         judgement = self.plan.judgement
-        decisions = judge_gate(
+        assert isinstance(self.plan.terms, GatePlan)
+        judge_all = judge_of(self.plan.terms)
+        decisions = judge_all(
             self.paired_blocks, min_effect=judgement.min_effect, alpha=judgement.alpha
         )
         return tuple(
             InterimVerdict(decision.verdict, decision.outcome != "undecided")
             for decision in decisions
         )
+
+    def earliest_block(self) -> int:
+        """Return the number of the first block after which a verdict is possible."""
+        assert isinstance(self.plan.terms, GatePlan)
+        if not self.plan.terms.counted_by:
+            return super().earliest_block()
+        min_blocks = min_blocks_of(self.plan.terms, self.plan.judgement.alpha)
+        return max(min_blocks, required_blocks(self.plan, self._stopping))
 
     def blocks_to_verdict(self) -> tuple[int, ...]:
         """Return no forecast: a gate ends only by its decision or its budget."""

@@ -1,5 +1,8 @@
 """Go: the benchmarks of ``go test``, each for 0.1 s in place of 1 s.
 
+A gate of ``allocations`` or ``allocated_bytes`` adds ``-benchmem``, and compares those of an
+operation.
+
 ``go test`` links again on every run. If linking takes long, link once: ``--build 'go test -c -o
 bench.test' -- ./bench.test -test.run '^$' -test.bench . -test.benchtime 0.1s``.
 """
@@ -17,9 +20,11 @@ from equipoise.interop.reading import Process, read_within_bounds
 from equipoise.model.revisions import SourcePlace
 from equipoise.suites.running import run, times_of
 from equipoise.suites.searching import first_file_with, folders_up_to, place_in, text_in
-from equipoise.suites.tool import BenchmarkTool, Command, FoundSuite, Measurement
+from equipoise.suites.tool import BenchmarkTool, Command, FoundSuite, Measurement, ToolCounts
 
 _COMMAND = tuple("go test -run ^$ -bench . -benchtime 0.1s -count 1 ./...".split())
+_COUNTS = {"allocs/op": ("allocations", None), "B/op": ("allocated_bytes", "B")}
+"""Metrics and units of an operation, by the unit in Go's output."""
 _BUILD = "go test -run '^$' ./..."
 _MODULE_LINE = re.compile(r"^module\s+(\S+)", re.MULTILINE)
 _FUNCTION_LINE = re.compile(r"func (Benchmark\w*)\(")
@@ -29,7 +34,19 @@ _BENCHMARK_NAME = re.compile(r"(?P<package>.+?)\.(?P<function>Benchmark\w*)(/.*)
 def _measure(command: Command, folder: Path) -> Iterator[Measurement]:
     output = folder / "output"
     run(command, output)
-    yield from times_of(_processes(output))
+    processes = list(_processes(output))
+    yield from times_of(processes)
+    for process in processes:
+        for unit, (metric, metric_unit) in _COUNTS.items():
+            if unit in process.values:
+                name = f"{process.benchmark} {metric}"
+                yield Measurement(name, process.values[unit], metric_unit)
+
+
+def _with_counts(command: tuple[str, ...]) -> tuple[str, ...]:
+    """Return a command that reports allocations; a program of tests has another option."""
+    is_go_command = command[0] == "go" or command[0].endswith("/go")
+    return (*command, "-benchmem" if is_go_command else "-test.benchmem")
 
 
 def _processes(output: Path) -> Iterator[Process]:
@@ -92,4 +109,7 @@ TOOL = BenchmarkTool(
     command=_COMMAND,
     build=_BUILD,
     places=_places,
+    counts=ToolCounts(
+        "go test -benchmem", tuple(metric for metric, _ in _COUNTS.values()), _with_counts
+    ),
 )

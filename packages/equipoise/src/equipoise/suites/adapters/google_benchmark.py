@@ -4,6 +4,8 @@
   benchmarks out.
 - ``--benchmark_min_time`` is 0.05 s, unless the user or the benchmark sets another time.
 - The metrics are ``time_s`` and ``cpu_time_s``, the wall and CPU time of one iteration.
+- A gate of ``simulated_instructions`` or ``allocations`` counts one iteration: the difference of
+  100 and 200 iterations, or of N and 2·N with ``--benchmark_min_time=Nx``. It needs version 1.8.
 - A benchmark that reports an error or skips itself ends the gate with status 3. The filter
   ``--benchmark_filter=-NAME`` leaves it out.
 """
@@ -72,7 +74,11 @@ TOOL = BenchmarkTool(
     "google-benchmark",
     measure=_measure,
     find=_find,
-    tried_with="Google Benchmark 1.7",
+    tried_with="Google Benchmark 1.7, 1.9",
     # The library's default is 0.5 s.
-    listing=Listing(_list, short_run=(("--benchmark_min_time=0.05",),)),
+    listing=Listing(
+        _list,
+        short_run=(("--benchmark_min_time=0.05",),),
+        iterations="--benchmark_min_time={}x",
+    ),
 )

@@ -11,6 +11,8 @@ Equipoise asks JMH for these things:
   ``@Measurement``, but not the user's own options.
   The time is the median of the iterations: one that the host interrupted changes a mean of five.
 - ``-foe true`` ends a benchmark that throws an exception; without it, JMH leaves it out.
+- ``-prof gc`` reports the bytes of an operation, if a gate compares ``allocated_bytes``. They are
+  rounded to the byte, because JMH's own allocations add a fraction of a byte.
 - ``-rf json -rff FILE`` keeps results apart from the lines that a benchmark prints.
 
 JMH splits the values of ``-p`` at commas. So a parameter whose values have commas, newlines or
@@ -44,6 +46,7 @@ from equipoise.suites.tool import (
     Listing,
     Measurement,
     PrintedLines,
+    ToolCounts,
 )
 
 _COMMAND = ("java", "-jar", "target/benchmarks.jar")
@@ -60,6 +63,7 @@ _SHORT_RUN = (
 )
 _MODES = ("avgt", "sample", "thrpt", "ss")
 """Modes of JMH. If a benchmark has several modes, the first of these gives ``time_s``."""
+_BYTES = "allocated_bytes"
 _ALLOCATED_BYTES = re.compile(r"\W*gc\.alloc\.rate\.norm")
 """Metric of ``-prof gc``: bytes per operation. Some versions write a dot before the name."""
 
@@ -116,7 +120,8 @@ def _measurements(processes: Sequence[Process]) -> Iterator[Measurement]:
         if _ALLOCATED_BYTES.fullmatch(name)
     ]
     if allocated_bytes:
-        yield Measurement("allocated_bytes", mean(allocated_bytes), "B")
+        # JMH's own allocations are a fraction of a byte of each operation.
+        yield Measurement(_BYTES, float(round(mean(allocated_bytes))), "B")
 
 
 def _median_time(process: Process) -> float:
@@ -338,4 +343,7 @@ TOOL = BenchmarkTool(
     command=_COMMAND,
     build=_BUILD,
     listing=Listing(_list, short_run=_SHORT_RUN),
+    counts=ToolCounts(
+        "the profiler gc of JMH", (_BYTES,), lambda command: (*command, "-prof", "gc")
+    ),
 )

@@ -8,6 +8,9 @@ folder.
 
 Unless the environment of pytest is in the revision, Python imports the sources of the revision
 before installed packages: from the folder ``src``, or else from the working folder.
+
+A gate of ``allocations`` or ``allocated_bytes`` counts a call of the function in place of its time:
+each object, because Python then calls malloc for each. A test without a fixture is not counted.
 """
 
 from __future__ import annotations
@@ -20,14 +23,17 @@ from functools import cache
 from pathlib import Path
 
 from equipoise import helpers
+from equipoise.helpers.allocation_counts import RECORDER, Counts
 from equipoise.model.revisions import SourcePlace
 from equipoise.suites.running import run
 from equipoise.suites.searching import first_file_with, folders_up_to, place_in, text_in
-from equipoise.suites.tool import BenchmarkTool, Command, FoundSuite, Measurement
+from equipoise.suites.tool import BenchmarkTool, Command, FoundSuite, Measurement, ToolCounts
 
 _COMMAND = ("pytest", "-q", "-p", "no:cacheprovider")
 _PLUGIN = "equipoise.helpers.pytest_plugin"
 _TREE_VARIABLE = "EQUIPOISE_GATE_TREE"
+_COUNTS = "--count-allocations"
+"""Word of a command that counts; pytest does not get it."""
 _FILE_NAME = r"(test|bench)\w*\.py|\w+_(test|bench)\w*\.py"
 _USE_OF_FIXTURE = r"^\s*(async )?def test\w*\((.*\W)?((equipoise|codspeed)_)?benchmark\b"
 _USE_OF_MARKER = r"^\s*(@|pytestmark\s*=.*)pytest\.mark\.(codspeed_)?benchmark\b"
@@ -48,8 +54,17 @@ def _measure(command: Command, folder: Path) -> Iterator[Measurement]:
         "PYTHONPATH": os.pathsep.join(search_path),
         "PYTEST_ADDOPTS": " ".join(options),
     }
-    run(command, folder / "output", variables)
+    if _COUNTS in command:
+        # A late import: trials of all tools import this file.
+        from equipoise.counting.allocations import counting_variables
+
+        variables |= counting_variables(os.environ, folder)
+    run([word for word in command if word != _COUNTS], folder / "output", variables)
     return iter(())
+
+
+def _with_counts(command: tuple[str, ...]) -> tuple[str, ...]:
+    return (*command, _COUNTS)
 
 
 def _sources(program: str) -> tuple[str, ...]:
@@ -123,6 +138,7 @@ TOOL = BenchmarkTool(
     find=_find,
     tried_with="pytest-benchmark 5, pytest-codspeed 3 to 5",
     command=_COMMAND,
+    counts=ToolCounts(RECORDER, Counts._fields, _with_counts),
     environment={_TREE_VARIABLE: "{tree}", "EQUIPOISE_GATE_INSTEAD_OF": "{own}"},
     places=_places,
 )

@@ -14,6 +14,13 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 
+from equipoise.counting.allocations import recording_variables
+from equipoise.helpers.allocation_counts import (
+    FILE_MARK,
+    FILE_PATTERN,
+    HEADER_FIELDS,
+    TABLE_WORDS_BEFORE_ROWS,
+)
 from equipoise.why.evidence.observer import (
     EVIDENCE_PROGRAM,
     Process,
@@ -23,24 +30,11 @@ from equipoise.why.evidence.observer import (
     native_file,
 )
 
-_LIBRARY = "libequipoise_recorder.so"
-_FOLDER_VARIABLE = "EQUIPOISE_ALLOCATIONS"
-"""Variable that names the folder for the recorder's files."""
-_FILE_MARK = int.from_bytes(b"EQALLOC1", "little")
 _FULL_DISK_FILE_BYTES = 1
 """Length of the file of a process that could not be recorded because the disk was full."""
 
 _DISK_IS_FULL = "the disk of the temporary folder is full; set TMPDIR to a folder on another disk"
 
-_HEADER_FIELDS = (
-    "magic table_offset table_bytes max_tables tables_used classes lifetimes row_words maps_offset "
-    "maps_bytes samples_offset sample_bytes max_samples samples_taken process_id parent_id "
-    "first_ticks first_ns second_ticks second_ns steady_clock ended children_without_file "
-    "calls_without_table births_without_memory machine tables_without_space samples_without_space "
-    "maps_without_space"
-).split()
-"""Numbers at the beginning of the file, in their order."""
-_TABLE_WORDS_BEFORE_ROWS = 8
 _COUNTERS = ("inherited_frees", "unknown_frees", "resized", "zeroed", "aligned")
 """Numbers of a thread's table after the thread's id, in their order."""
 _ALLOCATIONS, _BYTES, _MAJORITY_SIZE, _MAJORITY_COUNT = 0, 1, 2, 4
@@ -95,14 +89,12 @@ class _Recording(Struct, frozen=True):
 
 def wrap(process: Process, folder: Path) -> Process:
     """Return the process with the preloaded recorder; raise `UnusableInput` if it is missing."""
-    libraries = (str(native_file(_LIBRARY)), *process.environment.get("LD_PRELOAD", "").split())
-    variables = {"LD_PRELOAD": " ".join(libraries), _FOLDER_VARIABLE: str(folder)}
-    return Process(process.command, {**process.environment, **variables})
+    return Process(process.command, recording_variables(process.environment, folder))
 
 
 def read(folder: Path) -> Allocations:
     """Read the recorder's files in a folder; raise `UnusableInput` if stacks cannot be named."""
-    recording_by_file = {file: _read_file(file) for file in sorted(folder.glob("*.allocations"))}
+    recording_by_file = {file: _read_file(file) for file in sorted(folder.glob(FILE_PATTERN))}
     recordings = [recording for recording in recording_by_file.values() if recording is not None]
     bad_files = [file for file, recording in recording_by_file.items() if recording is None]
     unrecorded_count = sum(file.stat().st_size == _FULL_DISK_FILE_BYTES for file in bad_files)
@@ -139,17 +131,17 @@ def read(folder: Path) -> Allocations:
 
 def _read_file(file: Path) -> _Recording | None:
     with file.open("rb") as stream:
-        header_bytes = stream.read(8 * len(_HEADER_FIELDS))
+        header_bytes = stream.read(8 * len(HEADER_FIELDS))
         numbers = np.frombuffer(header_bytes, np.uint64, len(header_bytes) // 8).tolist()
-        header = dict(zip(_HEADER_FIELDS, numbers, strict=False))
-        if len(header) < len(_HEADER_FIELDS) or header["magic"] != _FILE_MARK:
+        header = dict(zip(HEADER_FIELDS, numbers, strict=False))
+        if len(header) < len(HEADER_FIELDS) or header["magic"] != FILE_MARK:
             return None
         stream.seek(header["table_offset"])
         table_count = min(header["tables_used"], header["max_tables"])
         words = np.frombuffer(stream.read(table_count * header["table_bytes"]), dtype=np.int64)
     tables = words.reshape(table_count, header["table_bytes"] // 8)
-    rows = tables[:, _TABLE_WORDS_BEFORE_ROWS:][:, : header["classes"] * header["row_words"]]
-    sums = tables[:, :_TABLE_WORDS_BEFORE_ROWS].sum(axis=0)
+    rows = tables[:, TABLE_WORDS_BEFORE_ROWS:][:, : header["classes"] * header["row_words"]]
+    sums = tables[:, :TABLE_WORDS_BEFORE_ROWS].sum(axis=0)
     return _Recording(
         header=header,
         counts=dict(zip(_COUNTERS, sums[1:].tolist(), strict=False)),

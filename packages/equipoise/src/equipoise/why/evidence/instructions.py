@@ -6,17 +6,15 @@ Callgrind needs no hardware counters. Its manual has the "Callgrind Format Speci
 from __future__ import annotations
 
 import re
-import shutil
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from msgspec import Struct
 
+from equipoise.counting.callgrind import FILE_PREFIX, command_under_callgrind
 from equipoise.model.errors import UnusableInput
 from equipoise.why.evidence.observer import Process
-
-_FILE_PREFIX = "callgrind"
 
 _FUNCTION_LINE = re.compile(r"(c?fn)=(?:\((\d+)\)(?:\s|$))?(.*)")
 """Line that names a function or a called function. The file gives each name once with a number, and
@@ -36,23 +34,12 @@ class Instructions(Struct, frozen=True):
 
 def wrap(process: Process, folder: Path) -> Process:
     """Return the process under callgrind; raise `UnusableInput` if valgrind is missing."""
-    valgrind = shutil.which("valgrind")
-    if valgrind is None:
-        raise UnusableInput(
-            "valgrind, which counts instructions, is missing", hint="run apt-get install valgrind"
-        )
-    options = (
-        "--quiet",
-        "--tool=callgrind",
-        "--trace-children=yes",
-        f"--callgrind-out-file={folder / _FILE_PREFIX}.%p",
-    )
-    return Process((valgrind, *options, *process.command), process.environment)
+    return Process(command_under_callgrind(process.command, folder), process.environment)
 
 
 def read(folder: Path) -> Instructions:
     """Read the files of callgrind; raise `UnusableInput` if callgrind wrote nothing."""
-    files = sorted(folder.glob(f"{_FILE_PREFIX}.*"))
+    files = sorted(folder.glob(f"{FILE_PREFIX}.*"))
     if not files:
         raise UnusableInput(
             f"callgrind wrote nothing into {folder}",
