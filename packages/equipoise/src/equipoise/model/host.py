@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from msgspec import Struct, field
@@ -99,3 +100,25 @@ class HostReference(Struct, frozen=True):
     """32 random hexadecimal digits, drawn when the host was first used."""
     name: str
     """Name of the host: the value of ``--host`` or, by default, the name of the machine."""
+
+
+def distinct_names(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of hosts. Equal names get a number: ``ada (1)``, ``ada (2)``."""
+    return tuple(
+        f"{name} ({names[: index + 1].count(name)})" if names.count(name) > 1 else name
+        for index, name in enumerate(names)
+    )
+
+
+HOST_FACTS = (
+    "kernel",
+    "cpu_model",
+    "hypervisor",
+    "memory_bytes",
+    "governor",
+    "cpus",
+    "machine",
+    "boot_id",
+    "equipoise",
+)
+"""Facts of a host's environment in the document and in exported trials."""

@@ -1,7 +1,7 @@
 """Combine the campaigns of the hosts of a fleet into one result.
 
 This module reads the records of the hosts, and warns of missing campaigns.
-`equipoise.kinds.fleet.statistics` makes the claims over hosts.
+`equipoise.stats.hosts` makes the claims over hosts.
 """
 
 from __future__ import annotations
@@ -30,9 +30,7 @@ from equipoise.analysis.wording import verdict_sentence
 from equipoise.campaign.blocks import complete_blocks, values_by_metric
 from equipoise.design.command_line import shell_line
 from equipoise.kinds.fleet.answers import describe_answers
-from equipoise.kinds.fleet.statistics import CampaignState, HostBlocks, claims_of_fleet
 from equipoise.kinds.fleet.terms import (
-    HOST_FACTS,
     DeliveryState,
     FleetComparison,
     FleetDocument,
@@ -41,9 +39,9 @@ from equipoise.kinds.fleet.terms import (
     FleetResult,
     HostCondition,
     HostEffect,
-    distinct_names,
 )
 from equipoise.model.errors import UnusableInput
+from equipoise.model.host import HOST_FACTS, distinct_names
 from equipoise.model.plan import Contrast, Plan
 from equipoise.model.quantities import counted, excludes_one, names_of
 from equipoise.model.record import (
@@ -55,6 +53,7 @@ from equipoise.model.record import (
 )
 from equipoise.model.result import SCHEMA, ConditionResult
 from equipoise.stats.describe import median_interval
+from equipoise.stats.hosts import CampaignState, HostBlocks, claims_of_fleet
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import finite_ratio
 
