@@ -30,6 +30,8 @@ CONTINUATIONS = 20
 """Number of simulated continuations of the campaign that give the forecast of a comparison."""
 MAX_CONTINUATIONS = 200
 """Maximum for all undecided comparisons together; each has at least `MIN_CONTINUATIONS`."""
+SLICE_ALPHA_SHARE = 0.125
+"""Share of alpha at which a slice ends as ``slower``: one of up to four runners is then found."""
 MIN_BLOCKS_OF_SPREAD = 4
 """Minimum number of measured blocks for a simulation; with fewer, the forecast is a bound."""
 
@@ -72,6 +74,25 @@ def judge_gate(
         if index in passing
         else GateDecision("undecided", verdict)
         for index, verdict in enumerate(undecided)
+    )
+
+
+def judge_slice(
+    comparisons: Sequence[PairedBlocks], *, min_effect: float, alpha: float
+) -> tuple[GateDecision, ...]:
+    """Decide as `judge_gate`, but with `SLICE_ALPHA_SHARE` of alpha for ``slower``.
+
+    A slice ends by this rule. At the end of an ordinary gate, a single runner rarely has the
+    evidence that a join needs: a join makes several claims about each benchmark.
+    """
+    decisions = judge_gate(comparisons, min_effect=min_effect, alpha=alpha)
+    if all(decision.outcome != "slower" for decision in decisions):
+        return decisions
+    strict_alpha = SLICE_ALPHA_SHARE * alpha
+    strict_decisions = judge_gate(comparisons, min_effect=min_effect, alpha=strict_alpha)
+    return tuple(
+        decision if decision.outcome == "passes" else strict_decision
+        for decision, strict_decision in zip(decisions, strict_decisions, strict=True)
     )
 
 
@@ -172,8 +193,10 @@ class GateJudge(InterimAnalysis):
 
     def interim_verdicts(self) -> tuple[InterimVerdict, ...]:
         """Return the decision on each comparison."""
-        judgement = self.plan.judgement
-        decisions = judge_gate(
+        judgement, terms = self.plan.judgement, self.plan.terms
+        assert isinstance(terms, GatePlan)
+        decide = judge_gate if terms.slice is None else judge_slice
+        decisions = decide(
             self.paired_blocks, min_effect=judgement.min_effect, alpha=judgement.alpha
         )
         return tuple(
