@@ -19,7 +19,7 @@ from equipoise.cli.writing import render_documents, report_input_of, write_file
 from equipoise.interop import trials
 from equipoise.interop.formats import hyperfine
 from equipoise.interop.series import bencher
-from equipoise.ledger import open_for_reading, open_for_writing
+from equipoise.ledger import Ledger, open_for_reading, open_for_writing
 from equipoise.ledger.merging import merge, needed_runs
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import RunRecord
@@ -98,7 +98,14 @@ def command(request: ExportRequest) -> int:
     """
     output = request.output
     if request.ledger_slice:
-        _write_ledger_slice(request)
+        if request.format is not None or request.show_env:
+            raise UnusableInput(
+                "--ledger-slice cannot be combined with --format or --show-env: a ledger has one "
+                "format and all values",
+                hint="remove --format and --show-env",
+            )
+        with open_for_reading(request.ledger) as ledger:
+            write_ledger_slice(ledger, request.run, output)
         return 0
     format_name = request.format or FORMAT_BY_EXTENSION.get(output.suffix.lower())
     if format_name is None:
@@ -116,21 +123,14 @@ def command(request: ExportRequest) -> int:
     return 0
 
 
-def _write_ledger_slice(request: ExportRequest) -> None:
-    """Write a ledger slice, which only the owner can read."""
-    if request.format is not None or request.show_env:
-        raise UnusableInput(
-            "--ledger-slice cannot be combined with --format or --show-env: a ledger has one "
-            "format and all values",
-            hint="remove --format and --show-env",
-        )
-    output = request.output
+def write_ledger_slice(ledger: Ledger, run: str, output: Path) -> None:
+    """Write a ledger with a run and the runs that its result needs; only the owner can read it.
+
+    Raise `UnusableInput` if the file cannot be written, or there is no such run.
+    """
     check_folder(output)
-    with (
-        open_for_reading(request.ledger) as ledger,
-        tempfile.TemporaryDirectory(prefix="equipoise-slice-") as folder,
-    ):
-        needed_run_ids = needed_runs(ledger, request.run)
+    with tempfile.TemporaryDirectory(prefix="equipoise-slice-") as folder:
+        needed_run_ids = needed_runs(ledger, run)
         slice_file = Path(folder, "ledger.db")
         with open_for_writing(slice_file, durable=False) as slice_ledger:
             report = merge(slice_ledger, ledger, needed_run_ids)

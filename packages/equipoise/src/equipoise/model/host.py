@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 from msgspec import Struct, field
 
@@ -122,3 +122,16 @@ HOST_FACTS = (
     "equipoise",
 )
 """Facts of a host's environment in the document and in exported trials."""
+
+
+def shared_facts(environments: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the facts that are equal in all known environments; an unknown one is empty."""
+    known_environments = list(filter(None, environments))
+    if not known_environments:
+        return {}
+    first_environment, *other_environments = known_environments
+    return {
+        key: value
+        for key, value in first_environment.items()
+        if all(key in other and other[key] == value for other in other_environments)
+    }

@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 from msgspec import Struct
@@ -41,7 +40,7 @@ from equipoise.kinds.fleet.terms import (
     HostEffect,
 )
 from equipoise.model.errors import UnusableInput
-from equipoise.model.host import HOST_FACTS, distinct_names
+from equipoise.model.host import HOST_FACTS, distinct_names, shared_facts
 from equipoise.model.plan import Contrast, Plan
 from equipoise.model.quantities import counted, excludes_one, names_of
 from equipoise.model.record import (
@@ -78,7 +77,7 @@ class FleetAnalysis(AnalysisKind):
         return FleetDocument(
             schema=SCHEMA,
             run=run_info(record, sum(len(member.blocks) for member in members)),
-            environment=shared_environment(members),
+            environment=shared_facts([member.host.environment for member in members]),
             conditions=tuple(
                 _condition_over_hosts(plan, index, members) for index in plan.described
             ),
@@ -139,19 +138,6 @@ def members_of(record: RunRecord) -> tuple[Member, ...]:
         )
         members.append(Member(host, run, blocks, _campaign_state(host.state, is_over=is_over)))
     return tuple(members)
-
-
-def shared_environment(members: Sequence[Member]) -> dict[str, Any]:
-    """Return the facts that are equal on all hosts with a known environment."""
-    environments = [member.host.environment for member in members if member.host.environment]
-    if not environments:
-        return {}
-    first_environment, *other_environments = environments
-    return {
-        key: value
-        for key, value in first_environment.items()
-        if all(key in other and other[key] == value for other in other_environments)
-    }
 
 
 def _condition_over_hosts(plan: Plan, index: int, members: Sequence[Member]) -> ConditionResult:

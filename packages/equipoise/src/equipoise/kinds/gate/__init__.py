@@ -3,6 +3,10 @@
 terms      what a gate adds to a plan and to a result document
 verdict    the decision, during the campaign and at its end, and a forecast of the needed blocks
 analysis   the result, computed from the recorded blocks
+slices     the gate of one of several runners, as a file
+joined_verdict  the decision over several runners
+joined     the result of a join
+join       ``equipoise gate --join``
 report     the question that a report answers, the answer, and the summary for a pull request
 command    ``equipoise gate``, and the plan that compares two revisions
 comment    ``equipoise comment``: the summary of a gate as a comment on the pull request
@@ -18,7 +22,7 @@ KIND = Kind(
     terms="equipoise.kinds.gate.terms:GatePlan",
     document="equipoise.kinds.gate.terms:GateDocument",
     campaign="equipoise.kinds.gate.verdict:GateCampaign",
-    analysis="equipoise.kinds.gate.analysis:GateAnalysis",
+    analysis="equipoise.kinds.gate.joined:GateOrJoinAnalysis",
     report="equipoise.kinds.gate.report:GateReport",
     commands={
         "gate": Command(

@@ -4,7 +4,8 @@ The hypotheses about one benchmark are "not slower on runner h", for each runner
 the mean over the runners"; slower means slower by more than the smallest effect that matters. Each
 runner has its own coin, so the e-values of runners may be multiplied and averaged (Vovk and Wang
 2021). A closed test names the runners: a hypothesis is rejected if every intersection of hypotheses
-that contains it is rejected. An e-value of a runner or of the mean is E⁺ at the margin, at the stop.
+that contains it is rejected. The e-value of a runner or of the mean is E⁺ of the margin, at the
+stop.
 """
 
 from __future__ import annotations

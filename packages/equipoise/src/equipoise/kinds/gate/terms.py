@@ -113,8 +113,8 @@ class GateRunner(Struct, frozen=True):
     outcome: GateOutcome
     """The outcomes ``slower`` of all runners and of the mean hold together."""
     differs: Literal["slower", "faster"] | None
-    """Whether the ratio is certainly larger (``slower``) or smaller than the mean ratio of the other
-    runners."""
+    """Whether the ratio is certainly larger (``slower``) or smaller than the mean ratio of the
+    other runners."""
 
 
 class GateRow(Struct, frozen=True):

@@ -1,0 +1,86 @@
+"""Join the slices of a gate: one run in the ledger, from whose slices one verdict is computed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from hashlib import blake2b
+from pathlib import Path
+
+import click
+from click.core import ParameterSource
+from msgspec.structs import replace
+
+from equipoise.cli.command_line import typed_command
+from equipoise.cli.options.declaration import option_named
+from equipoise.cli.options.outputs import OutputOptions
+from equipoise.cli.results import CampaignResult, read_result
+from equipoise.kinds.gate.slices import Slice, merge_slices, read_slices
+from equipoise.ledger import FIRST_SEGMENT, open_for_writing
+from equipoise.ledger.rows import to_text
+from equipoise.ledger.schema import IDENTITY_BYTES
+from equipoise.model.errors import UnusableInput
+from equipoise.model.host import shared_facts
+from equipoise.model.plan import Plan
+
+JOINED = "joined"
+"""Reason for which the run of a join has stopped."""
+_OPTIONS = frozenset(
+    "join argv fail_undecided markdown ledger report_file json_file show_env quiet verbose color "
+    "durable host allow_concurrent".split()
+)
+"""Parameters of the command that a join uses."""
+
+
+def join_slices(
+    paths: Sequence[Path], output: OutputOptions, *, fails_undecided: bool
+) -> CampaignResult:
+    """Record the join of slices in the ledger, with the slices, and return its result.
+
+    Joining the same files again adds nothing to the ledger.
+
+    Raise `UnusableInput` if another option was typed, or if the files do not belong together.
+    """
+    _refuse_options_of_measuring()
+    slices = read_slices(paths)
+    plan = _joined_plan(slices, fails_undecided=fails_undecided)
+    digest = blake2b(to_text(plan).encode(), digest_size=IDENTITY_BYTES).digest()
+    with open_for_writing(output.ledger, durable=output.durable, host=output.host) as ledger:
+        merge_slices(ledger, slices)
+        run = ledger.id_of(digest.hex())
+        if run is None:
+            facts = shared_facts([piece.record.environment for piece in slices])
+            run = ledger.begin_run(plan, facts, time.time(), identity=digest)
+            ledger.end_segment(run, FIRST_SEGMENT, time.time(), JOINED)
+        return read_result(run, ledger, output)
+
+
+def _refuse_options_of_measuring() -> None:
+    context = click.get_current_context()
+    for name in context.params:
+        is_typed = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        if is_typed and name not in _OPTIONS:
+            raise UnusableInput(
+                f"--join measures nothing, so it cannot be combined with {option_named(name)}",
+                hint=f"give {option_named(name)} to equipoise gate --slice FILE in each job",
+            )
+
+
+def _joined_plan(slices: Sequence[Slice], *, fails_undecided: bool) -> Plan:
+    """Return the plan of a join: that of the first slice, with the identities of all slices."""
+    first = slices[0]
+    metrics = dict.fromkeys(metric for piece in slices for metric in piece.terms.metrics)
+    terms = replace(
+        first.terms,
+        metrics=tuple(metrics),
+        fails_undecided=fails_undecided,
+        bisect_argvs=dict(_bisect_argvs(slices)),
+        slice=None,
+        joined=tuple(piece.record.identity for piece in slices),
+    )
+    return replace(first.plan, terms=terms, command_line=typed_command())
+
+
+def _bisect_argvs(slices: Sequence[Slice]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    for piece in slices:
+        yield from piece.terms.bisect_argvs.items()
