@@ -28,7 +28,7 @@ from equipoise.design.command_line import shell_line
 from equipoise.design.limits import CampaignLimits, metric_names
 from equipoise.kinds.gate.join import join_slices
 from equipoise.kinds.gate.report import gate_document, shortage_sentences
-from equipoise.kinds.gate.slices import slice_source
+from equipoise.kinds.gate.slices import plan_of_slice
 from equipoise.kinds.gate.terms import (
     COMMENT_MARK,
     MIN_EFFECT,
@@ -290,8 +290,7 @@ def command(gate_options: GateOptions) -> int:
         plan, warnings = gate_plan(request, checkouts, scratch)
         plan = replace(plan, command_line=_recorded_command(request, program, plan.seed))
         if slice_file is not None:
-            revisions = (request.baseline, request.candidate)
-            plan = replace(plan, terms=replace(plan.terms, slice=slice_source(request, revisions)))
+            plan = plan_of_slice(plan, request, request.baseline, request.candidate)
         warnings = (*_warnings(request, of_working_tree=gate_options.candidate is None), *warnings)
         run_id = conduct.start(plan, ledger, listener, warnings=warnings)
         result = analyse(run_id, ledger, output)

@@ -11,10 +11,10 @@ import click
 from click.core import ParameterSource
 from msgspec.structs import replace
 
-from equipoise.cli.command_line import typed_command
 from equipoise.cli.options.declaration import option_named
 from equipoise.cli.options.outputs import OutputOptions
 from equipoise.cli.results import CampaignResult, read_result
+from equipoise.design.command_line import arguments_after_options
 from equipoise.kinds.gate.slices import Slice, merge_slices, read_slices
 from equipoise.ledger import FIRST_SEGMENT, open_for_writing
 from equipoise.ledger.rows import to_text
@@ -78,7 +78,11 @@ def _joined_plan(slices: Sequence[Slice], *, fails_undecided: bool) -> Plan:
         slice=None,
         joined=tuple(piece.record.identity for piece in slices),
     )
-    return replace(first.plan, terms=terms, command_line=typed_command())
+    arguments = arguments_after_options([str(piece.path) for piece in slices])
+    options = ("--join", *(("--fail-undecided",) if fails_undecided else ()))
+    return replace(
+        first.plan, terms=terms, command_line=("equipoise", "gate", *options, *arguments)
+    )
 
 
 def _bisect_argvs(slices: Sequence[Slice]) -> Iterator[tuple[str, tuple[str, ...]]]:

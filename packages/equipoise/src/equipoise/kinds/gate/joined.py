@@ -30,6 +30,7 @@ from equipoise.kinds.gate.terms import (
 )
 from equipoise.model.errors import UnusableInput
 from equipoise.model.host import HOST_FACTS, distinct_names, shared_facts
+from equipoise.model.plan import Condition
 from equipoise.model.quantities import counted, names_of
 from equipoise.model.record import CampaignWarning, RunRecord
 from equipoise.model.result import SCHEMA, ConditionResult
@@ -269,7 +270,7 @@ def _conditions(runners: Sequence[Runner]) -> Iterator[ConditionResult]:
     """Yield each condition of any runner, with its trials on all runners; costs are not pooled."""
     trials: Counter[str] = Counter()
     failures: Counter[str] = Counter()
-    conditions = {}
+    conditions: dict[str, Condition] = {}
     for runner in runners:
         planned = runner.record.plan.conditions
         conditions |= {

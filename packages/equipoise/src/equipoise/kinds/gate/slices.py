@@ -16,6 +16,7 @@ from itertools import chain
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from equipoise.kinds.gate.terms import GatePlan, SliceSource
 from equipoise.ledger import Ledger, open_for_reading
@@ -57,11 +58,19 @@ class Slice(Struct, frozen=True):
         return self.record.plan
 
 
-def slice_source(request: RevisionsRequest, revisions: tuple[Revision, Revision]) -> SliceSource:
-    """Return the facts about a slice that the other slices must share.
+def plan_of_slice(
+    plan: Plan, request: RevisionsRequest, baseline: Revision, candidate: Revision
+) -> Plan:
+    """Return the plan of a gate as that of a slice, with the facts that all slices share.
 
     Raise `UnusableInput` if a file cannot be read, or a compiler does not print its version.
     """
+    assert isinstance(plan.terms, GatePlan), "only a gate has slices"
+    source = _slice_source(request, (baseline, candidate))
+    return replace(plan, terms=replace(plan.terms, slice=source))
+
+
+def _slice_source(request: RevisionsRequest, revisions: tuple[Revision, Revision]) -> SliceSource:
     repository = request.repository
     hashes = tree_hashes(repository, [revision.commit for revision in revisions])
     sources = [source_of(repository, revision, hashes) for revision in revisions]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from msgspec import Struct, field
@@ -9,7 +10,7 @@ from msgspec import Struct, field
 from equipoise.model.errors import UnusableInput
 from equipoise.model.kinds import TAG, Terms
 from equipoise.model.quantities import Interval
-from equipoise.model.result import ResultDocument
+from equipoise.model.result import ResultDocument, TrialColumn
 from equipoise.model.revisions import Revision
 from equipoise.shared.spelling import option
 
@@ -187,9 +188,19 @@ class GateResult(Struct, frozen=True):
     alpha: float | None = None
     """False-discovery rate of a join; null for any other gate, whose comparisons have it."""
 
+    @property
+    def undecided_count(self) -> int:
+        """Number of undecided benchmarks."""
+        return sum(row.outcome == "undecided" for row in self.rows)
+
 
 class GateDocument(ResultDocument, frozen=True, kw_only=True, tag="gate"):
     """The result document of a gate."""
 
     gate: GateResult | None
     """Null if no block is complete."""
+
+    def trial_columns(self) -> Iterator[TrialColumn]:
+        """Yield the runner of each trial of a join."""
+        if self.gate is not None and self.gate.runners:
+            yield "host", "text", tuple(row.host for row in self.trials)
