@@ -57,9 +57,9 @@ def write_slice(folder: Path, scripted: ScriptedSlice, plan: Plan | None = None)
     )
     medians = (0.010, 0.010 * scripted.ratio) * (len(plan.conditions) // 2)
     host = HostReference(identity_of(scripted.name), scripted.name)
-    path = folder / f"{scripted.name}.db"
+    path = folder / f"{identity_of(scripted.name)[:4]}.db"
     with mock.patch("equipoise.ledger.store.this_host", lambda name: host):
-        stage = Stage(folder / f"of {scripted.name}", medians=medians, random=own, noise=0.01)
+        stage = Stage(folder / identity_of(scripted.name), medians=medians, random=own, noise=0.01)
         run = stage.start(plan)
         write_ledger_slice(stage.ledger, run, path)
         stage.ledger.close()

@@ -124,12 +124,12 @@ def test_joins_are_red_in_at_most_alpha_and_find_a_slowdown() -> None:
     # The long simulation is `python -m benchmarks.gate.joins`.
     at_the_margin, everywhere = Truth("margin", ((LIMIT,) * 3,)), Truth("5 %", ((5.0,) * 3,))
     red = sum(
-        joined(at_the_margin, noises, 30, seed).red
+        joined(at_the_margin, noises, 16, seed).red
         for noises in (RUNNERS["independent"], MIXED)
         for seed in range(30)
     )
     assert red <= at_most(60, ALPHA)
-    outcomes = [joined(everywhere, RUNNERS["independent"], 60, seed) for seed in range(10)]
+    outcomes = [joined(everywhere, RUNNERS["independent"], 60, seed) for seed in range(5)]
     assert all(outcome.red and not outcome.wrong for outcome in outcomes)
 
 
