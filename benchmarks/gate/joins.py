@@ -1,7 +1,8 @@
-"""How often a gate over several runners is red, with known truth: ``python -m benchmarks.gate.joins``.
+"""How often a gate over several runners is red, with known truth.
 
-Each join has three slices of unlike runners: other noise, other speed, a coin of its own. Every slice
-ends by its own rule, asked after every second block. The machine that runs this is no matter.
+``python -m benchmarks.gate.joins``. Each join has three slices of unlike runners, with noise of
+different strength and a coin of their own. Every slice ends by its own rule, asked after every
+second block. The machine that runs this is no matter.
 """
 
 from __future__ import annotations
