@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -19,6 +20,7 @@ from equipoise.cli.command_line import CommandRecorder, typed_command
 from equipoise.cli.completion import complete_revisions
 from equipoise.cli.conducting import analyse, exit_status, measuring
 from equipoise.cli.export import write_ledger_slice
+from equipoise.cli.options.declaration import option_named
 from equipoise.cli.options.outputs import OutputOptions, check_folder
 from equipoise.cli.results import CampaignResult, write_files
 from equipoise.cli.revisions import SuiteOptions, revision_of, suite_options
@@ -186,6 +188,13 @@ SUMMARY_VARIABLE = "GITHUB_STEP_SUMMARY"
 """Environment variable of GitHub Actions: the file to which a step appends its summary."""
 
 
+_JOIN_OPTIONS = frozenset(
+    "join argv fail_undecided markdown ledger report_file json_file show_env quiet verbose color "
+    "durable host allow_concurrent".split()
+)
+"""Parameters of the command that a join uses."""
+
+
 class GateOptions(Struct, frozen=True, kw_only=True):
     """Parsed options of ``equipoise gate``."""
 
@@ -267,6 +276,7 @@ def command(gate_options: GateOptions) -> int:
     if markdown_file is not None:
         check_folder(markdown_file)
     if gate_options.join:
+        _refuse_options_of_measuring()
         paths = tuple(map(Path, gate_options.program.argv))
         fails_undecided = gate_options.fail_undecided
         return _report(join_slices(paths, output, fails_undecided=fails_undecided), gate_options)
@@ -315,6 +325,17 @@ def _report(result: CampaignResult, gate_options: GateOptions) -> int:
 
 def _outcome(status: int) -> str:
     return "fails" if status == EXIT_GATE_FAILED else "does not fail"
+
+
+def _refuse_options_of_measuring() -> None:
+    context = click.get_current_context()
+    for name in context.params:
+        is_typed = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        if is_typed and name not in _JOIN_OPTIONS:
+            raise UnusableInput(
+                f"--join measures nothing, so it cannot be combined with {option_named(name)}",
+                hint=f"give {option_named(name)} to equipoise gate --slice FILE in each job",
+            )
 
 
 def _build_cache(request: GateRequest, scratch: Path) -> AbstractContextManager[BuildCache | None]:

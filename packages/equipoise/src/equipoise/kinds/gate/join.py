@@ -7,11 +7,8 @@ from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from pathlib import Path
 
-import click
-from click.core import ParameterSource
 from msgspec.structs import replace
 
-from equipoise.cli.options.declaration import option_named
 from equipoise.cli.options.outputs import OutputOptions
 from equipoise.cli.results import CampaignResult, read_result
 from equipoise.design.command_line import arguments_after_options
@@ -19,17 +16,11 @@ from equipoise.kinds.gate.slices import Slice, merge_slices, read_slices
 from equipoise.ledger import FIRST_SEGMENT, open_for_writing
 from equipoise.ledger.rows import to_text
 from equipoise.ledger.schema import IDENTITY_BYTES
-from equipoise.model.errors import UnusableInput
 from equipoise.model.host import shared_facts
 from equipoise.model.plan import Plan
 
 JOINED = "joined"
 """Reason for which the run of a join has stopped."""
-_OPTIONS = frozenset(
-    "join argv fail_undecided markdown ledger report_file json_file show_env quiet verbose color "
-    "durable host allow_concurrent".split()
-)
-"""Parameters of the command that a join uses."""
 
 
 def join_slices(
@@ -39,9 +30,8 @@ def join_slices(
 
     Joining the same files again adds nothing to the ledger.
 
-    Raise `UnusableInput` if another option was typed, or if the files do not belong together.
+    Raise `UnusableInput` if the files do not belong together.
     """
-    _refuse_options_of_measuring()
     slices = read_slices(paths)
     plan = _joined_plan(slices, fails_undecided=fails_undecided)
     digest = blake2b(to_text(plan).encode(), digest_size=IDENTITY_BYTES).digest()
@@ -53,17 +43,6 @@ def join_slices(
             run = ledger.begin_run(plan, facts, time.time(), identity=digest)
             ledger.end_segment(run, FIRST_SEGMENT, time.time(), JOINED)
         return read_result(run, ledger, output)
-
-
-def _refuse_options_of_measuring() -> None:
-    context = click.get_current_context()
-    for name in context.params:
-        is_typed = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
-        if is_typed and name not in _OPTIONS:
-            raise UnusableInput(
-                f"--join measures nothing, so it cannot be combined with {option_named(name)}",
-                hint=f"give {option_named(name)} to equipoise gate --slice FILE in each job",
-            )
 
 
 def _joined_plan(slices: Sequence[Slice], *, fails_undecided: bool) -> Plan:

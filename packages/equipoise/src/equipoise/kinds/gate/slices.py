@@ -187,8 +187,8 @@ def _check_same_question(slices: Sequence[Slice]) -> None:
             first_value, path = first_values.setdefault(name, (value, piece.path))
             if value != first_value:
                 raise UnusableInput(
-                    f"{path} and {piece.path} differ in {name}: {_shown(first_value)} and "
-                    f"{_shown(value)}",
+                    f"{path} and {piece.path} differ in {name}: {_value_text(first_value)} and "
+                    f"{_value_text(value)}",
                     hint=_SAME_HINT,
                 )
 
@@ -215,6 +215,6 @@ def _shared_values(piece: Slice) -> Iterator[tuple[str, object]]:
     yield option("alpha"), judgement.alpha
 
 
-def _shown(value: object) -> str:
+def _value_text(value: object) -> str:
     text = " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
     return visible(text or "none")[:_MAX_SHOWN_LETTERS]
