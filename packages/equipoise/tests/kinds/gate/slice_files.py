@@ -9,7 +9,7 @@ from unittest import mock
 from msgspec import Struct
 from msgspec.structs import replace
 
-from equipoise.cli.export import write_ledger_slice
+from equipoise.cli.ledger_slices import write_ledger_slice
 from equipoise.kinds.gate.terms import GatePlan, SliceSource
 from equipoise.model.host import HostReference
 from equipoise.model.plan import Plan
@@ -23,7 +23,7 @@ SOURCE = SliceSource(
     programs={"./bench": ("./bench", "--size", "1000")},
     tool=None,
     build="make",
-    toolchain={"architecture": "x86_64 glibc 2.36", "cc": "cc 12.2.0"},
+    toolchain={"platform": "x86_64 glibc 2.36", "cc": "cc 12.2.0"},
     inputs={"/data/words": "c" * 64},
 )
 

@@ -11,6 +11,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from equipoise.kinds.gate.comment import read_summary
+from equipoise.kinds.gate.terms import GatePlan
 from equipoise.model.revisions import BENCHMARK
 from packages.equipoise.tests.cli.conftest import Answer, Equipoise, Gate
 from packages.equipoise.tests.kinds.gate.slice_files import (
@@ -159,6 +160,7 @@ def test_slices_of_different_questions_are_refused(equipoise: Equipoise, tmp_pat
     plan = gate_of(blocks=1)
     first = str(write_slice(tmp_path, THREE[0], plan))
     judgement, terms = plan.judgement, plan.terms
+    assert isinstance(terms, GatePlan)
     for name, changed in (
         ("--min-effect", replace(plan, judgement=replace(judgement, min_effect=5.0))),
         ("--alpha", replace(plan, judgement=replace(judgement, alpha=0.01))),

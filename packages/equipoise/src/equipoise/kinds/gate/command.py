@@ -19,8 +19,7 @@ from equipoise.cli import options
 from equipoise.cli.command_line import CommandRecorder, typed_command
 from equipoise.cli.completion import complete_revisions
 from equipoise.cli.conducting import analyse, exit_status, measuring
-from equipoise.cli.export import write_ledger_slice
-from equipoise.cli.options.declaration import option_named
+from equipoise.cli.ledger_slices import write_ledger_slice
 from equipoise.cli.options.outputs import OutputOptions, check_folder
 from equipoise.cli.results import CampaignResult, write_files
 from equipoise.cli.revisions import SuiteOptions, revision_of, suite_options
@@ -307,10 +306,12 @@ def command(gate_options: GateOptions) -> int:
         if slice_file is not None:
             write_ledger_slice(ledger, run_id, slice_file)
     status = _report(result, gate_options)
-    if slice_file is None:
+    if slice_file is None or status not in (EXIT_DONE, EXIT_GATE_FAILED):
         return status
-    say(f"{slice_file} has the gate of this runner alone, which {_outcome(status)}; --join decides")
-    return EXIT_DONE if status == EXIT_GATE_FAILED else status
+    if not output.quiet:
+        outcome = "fails" if status == EXIT_GATE_FAILED else "does not fail"
+        say(f"{slice_file} has the gate of this runner alone, which {outcome}; --join decides")
+    return EXIT_DONE
 
 
 def _report(result: CampaignResult, gate_options: GateOptions) -> int:
@@ -323,18 +324,16 @@ def _report(result: CampaignResult, gate_options: GateOptions) -> int:
     return _gate_status(result)
 
 
-def _outcome(status: int) -> str:
-    return "fails" if status == EXIT_GATE_FAILED else "does not fail"
-
-
 def _refuse_options_of_measuring() -> None:
     context = click.get_current_context()
-    for name in context.params:
+    for parameter in context.command.params:
+        name = str(parameter.name)
         is_typed = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
         if is_typed and name not in _JOIN_OPTIONS:
+            typed_name = max(parameter.opts, key=len)
             raise UnusableInput(
-                f"--join measures nothing, so it cannot be combined with {option_named(name)}",
-                hint=f"give {option_named(name)} to equipoise gate --slice FILE in each job",
+                f"--join measures nothing, so it cannot be combined with {typed_name}",
+                hint=f"give {typed_name} to the jobs that run equipoise gate --slice FILE",
             )
 
 

@@ -87,12 +87,13 @@ def _slice_source(request: RevisionsRequest, revisions: tuple[Revision, Revision
 
 
 def _toolchain(request: RevisionsRequest) -> Iterator[tuple[str, str]]:
-    """Yield the version of the machine's architecture and of each program of the toolchain."""
-    yield "architecture", f"{platform.machine()} {' '.join(platform.libc_ver())}"
+    """Yield the platform, and the version of each program of the toolchain."""
+    yield "platform", f"{platform.machine()} {' '.join(platform.libc_ver())}"
     is_built = request.build is not None or request.tool is not None
     words = {benchmark.command[0] for benchmark in request.benchmarks}
-    options = _COMPILERS if is_built else {}
-    options |= {name: text for name, text in _INTERPRETERS.items() if name in words}
+    compilers = _COMPILERS if is_built else {}
+    interpreters = {name: text for name, text in _INTERPRETERS.items() if name in words}
+    options = {**compilers, **interpreters}
     for name, version_option in options.items():
         program = shutil.which(name, path=own_environment().get("PATH", os.defpath))
         if program is not None:
