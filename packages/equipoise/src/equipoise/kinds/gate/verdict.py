@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from equipoise._native import BettingSequence
 from equipoise.campaign.interim import CampaignKind, InterimAnalysis, InterimVerdict
@@ -21,6 +22,7 @@ from equipoise.stats.verdict import (
     ComparisonVerdict,
     blocks_to_win,
     equivalence_level,
+    judge_at_stop,
     judge_function,
     margin_of,
     select_most,
@@ -80,19 +82,27 @@ def judge_gate(
 def judge_slice(
     comparisons: Sequence[PairedBlocks], *, min_effect: float, alpha: float
 ) -> tuple[GateDecision, ...]:
-    """Decide as `judge_gate`, but with `SLICE_ALPHA_SHARE` of alpha for ``slower``.
+    """Decide as `judge_gate`, but ``slower`` needs the evidence with which a join names a runner.
 
-    A slice ends by this rule. At the end of an ordinary gate, a single runner rarely has the
-    evidence that a join needs: a join makes several claims about each benchmark.
+    A slice ends by this rule. The level for ``slower`` is `SLICE_ALPHA_SHARE` of alpha, because a
+    join makes several claims about each benchmark. The interval is that at the stop also for a
+    single benchmark, because a join uses e-values at the stop.
     """
     decisions = judge_gate(comparisons, min_effect=min_effect, alpha=alpha)
-    if all(decision.outcome != "slower" for decision in decisions):
-        return decisions
-    strict_alpha = SLICE_ALPHA_SHARE * alpha
-    strict_decisions = judge_gate(comparisons, min_effect=min_effect, alpha=strict_alpha)
+    margin, count = margin_of(min_effect), len(comparisons)
+    slower = select_most(
+        lambda level: [judge_at_stop(blocks, margin, level) for blocks in comparisons],
+        lambda verdict: verdict.equivalence_low > margin,
+        SLICE_ALPHA_SHARE * alpha,
+        count,
+    )
     return tuple(
-        decision if decision.outcome == "passes" else strict_decision
-        for decision, strict_decision in zip(decisions, strict_decisions, strict=True)
+        GateDecision("slower", slower[index])
+        if index in slower
+        else decision
+        if decision.outcome == "passes"
+        else replace(decision, outcome="undecided")
+        for index, decision in enumerate(decisions)
     )
 
 
