@@ -37,7 +37,7 @@ TESTS_THAT_COMPUTE = (
         "kinds/bisect/test_layout.py", "kinds/bisect/test_report.py",
         "kinds/bisect/test_search.py", "kinds/bisect/test_shared_blocks.py",
         "kinds/bisect/test_suite_report.py", "kinds/fleet/test_figures.py",
-        "kinds/fleet/test_report.py", "kinds/fleet/test_statistics.py",
+        "kinds/fleet/test_report.py",
         "kinds/gate/test_forecast.py", "kinds/gate/test_power.py", "kinds/gate/test_report.py",
         "kinds/gate/test_verdict.py", "kinds/history/test_schedule.py",
         "kinds/history/test_figures.py", "kinds/history/test_report.py",

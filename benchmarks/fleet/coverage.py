@@ -21,7 +21,7 @@ from benchmarks.fleet.fleets import (
     hosts_of,
 )
 from equipoise._native import BettingSequence, student_quantile
-from equipoise.kinds.fleet.statistics import Bounds, Prediction
+from equipoise.stats.hosts import Bounds, Prediction
 from equipoise.stats.sequence import PairedBlocks
 
 LOOKS = (10, 20, 40, 80)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec import Struct
 
-from equipoise.kinds.fleet.statistics import FleetClaims, HostBlocks, claims_of_fleet
+from equipoise.stats.hosts import FleetClaims, HostBlocks, claims_of_fleet
 from equipoise.stats.sequence import PairedBlocks
 from packages.equipoise.tests.stats.simulated import NOISES, FloatArray, Noise, campaign, white
 

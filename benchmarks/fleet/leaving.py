@@ -17,7 +17,8 @@ from benchmarks.fleet.fleets import (
     first_blocks,
 )
 from equipoise._native import student_quantile
-from equipoise.kinds.fleet.statistics import (
+from equipoise.stats.arrays import FloatArray, IntArray
+from equipoise.stats.hosts import (
     FleetMean,
     HostBlocks,
     Roster,
@@ -25,7 +26,6 @@ from equipoise.kinds.fleet.statistics import (
     claims_of_fleet,
     share_of_roster,
 )
-from equipoise.stats.arrays import FloatArray, IntArray
 from equipoise.stats.sequence import PairedBlocks
 from packages.equipoise.tests.stats.simulated import campaign, white
 

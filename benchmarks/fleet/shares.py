@@ -8,7 +8,7 @@ import numpy as np
 from msgspec import Struct
 
 from benchmarks.fleet.fleets import KINDS, answers, first_blocks, hosts_of
-from equipoise.kinds.fleet import statistics
+from equipoise.stats import hosts
 from equipoise.stats.sequence import PairedBlocks
 from packages.equipoise.tests.stats.simulated import campaign
 
@@ -22,7 +22,7 @@ class Shares(Struct, frozen=True):
     first_roster: float
 
 
-SHIPPED = Shares(statistics.SHARE_OF_HOSTS, statistics.SHARE_OF_FIRST_ROSTER)
+SHIPPED = Shares(hosts.SHARE_OF_HOSTS, hosts.SHARE_OF_FIRST_ROSTER)
 EVEN = Shares(0.5, 0.25)
 """Half for the hosts' sequences, and half of the rest for the first roster."""
 
@@ -48,8 +48,8 @@ def _rounds(blocks: list[PairedBlocks], shares: Shares) -> int:
     """
     low, high = 0, MAX_ROUNDS
     with (
-        patch.object(statistics, "SHARE_OF_HOSTS", shares.hosts),
-        patch.object(statistics, "SHARE_OF_FIRST_ROSTER", shares.first_roster),
+        patch.object(hosts, "SHARE_OF_HOSTS", shares.hosts),
+        patch.object(hosts, "SHARE_OF_FIRST_ROSTER", shares.first_roster),
     ):
         while high - low > 1:
             middle = (low + high) // 2

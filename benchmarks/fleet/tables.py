@@ -16,7 +16,7 @@ from benchmarks.fleet.coverage import Covered, covered, predicted, widths_alone
 from benchmarks.fleet.fleets import ALPHA, KINDS, SD, Scenario
 from benchmarks.fleet.leaving import Left, by_chance, joined, on_bad_news, slow_ones, withdrawn
 from benchmarks.fleet.shares import rounds_to_difference
-from equipoise.kinds.fleet.statistics import SHARE_OF_HOSTS, share_of_roster
+from equipoise.stats.hosts import SHARE_OF_HOSTS, share_of_roster
 from packages.equipoise.tests.stats.simulated import at_least, at_most
 
 Result = TypeVar("Result")

@@ -9,6 +9,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Mapping
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -256,6 +257,29 @@ def test_the_line_of_gitlab_is_a_command_line_of_ours() -> None:
     options = options_of(words)
     assert options["argv"] == ("./bench", "--size", "1000")
     assert job["variables"]["GIT_DEPTH"] == "0"
+
+
+def test_the_jobs_of_three_runners_write_the_slices_that_the_last_job_joins() -> None:
+    github = loaded(EXAMPLES / "github-runners.yml")["jobs"]
+    runs = [step.get("run", "") for job in github.values() for step in job["steps"]]
+    assert not [run for run in runs if "${{" in run]
+    lines = [shlex.split(run.replace("\\\n", ""))[1:] for run in runs if " gate " in run]
+    gitlab = loaded(EXAMPLES / "gitlab-runners.yml")
+    lines += (shlex.split(gitlab[job]["script"][0])[1:] for job in ("slice", "performance"))
+    for slice_words, join_words in zip(lines[::2], lines[1::2], strict=True):
+        assert options_of(slice_words)["argv"] == ("./bench", "--size", "1000")
+        written = Path(options_of(slice_words)["slice_file"]).name
+        joined = options_of(join_words)
+        (pattern,) = joined["argv"]
+        assert joined["join"]
+        assert fnmatch(written, Path(pattern).name)
+    assert len(github["slice"]["strategy"]["matrix"]["runner"]) == gitlab["slice"]["parallel"] == 3
+    assert github["gate"]["needs"] == gitlab["performance"]["needs"][0] == "slice"
+    upload = github["slice"]["steps"][-1]["with"]
+    download = github["gate"]["steps"][0]["with"]
+    assert fnmatch(upload["name"], download["pattern"])
+    assert download["path"] == "slices"
+    assert gitlab["slice"]["artifacts"]["paths"] == list(options_of(lines[3])["argv"])
 
 
 def test_the_suite_is_one() -> None:

@@ -85,6 +85,9 @@ class BettingSequence:
     def ln_e_value_beyond(self, margin: float) -> float:
         """Return ln of ½(E⁺(margin) + E⁻(-margin)): against a difference within ±``margin``."""
 
+    def ln_e_value_above(self, theta: float) -> float:
+        """Return ln of E⁺(theta): against a difference of at most ``theta``, a finite number."""
+
     def blocks_to_exclude(self, theta: float, level: float) -> int | None:
         """Return the number of blocks after which the running interval first excluded ``theta``."""
 

@@ -109,6 +109,15 @@ impl BettingSequence {
         Ok(self.inner.ln_e_value_beyond(checked_margin(margin)?))
     }
 
+    fn ln_e_value_above(&self, theta: f64) -> PyResult<f64> {
+        if !theta.is_finite() {
+            return Err(PyValueError::new_err(format!(
+                "theta must be a finite number, not {theta}"
+            )));
+        }
+        Ok(self.inner.ln_e_value_above(theta))
+    }
+
     fn blocks_to_exclude(&self, theta: f64, level: f64) -> PyResult<Option<usize>> {
         Ok(self.inner.blocks_to_exclude(theta, checked_level(level)?))
     }

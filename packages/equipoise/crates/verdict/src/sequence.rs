@@ -141,6 +141,12 @@ impl BettingSequence {
         ln_sum_exp(&ln_wealths) - std::f64::consts::LN_2
     }
 
+    /// ln of E⁺(theta) after the last block: the evidence against a difference of at most `theta`.
+    #[must_use]
+    pub fn ln_e_value_above(&self, theta: f64) -> f64 {
+        self.ln_wealth(Side::Slower, theta)
+    }
+
     /// The number of blocks after which the running interval first excluded `theta`, if ever.
     #[must_use]
     pub fn blocks_to_exclude(&self, theta: f64, level: f64) -> Option<usize> {
@@ -436,6 +442,10 @@ pub(crate) mod tests {
         assert!(0.0 < evidence && evidence < blocks.ln_e_value());
         let mirrored = sequence(&alternating(&faster), 0.0).ln_e_value_beyond(0.053);
         assert!((evidence - mirrored).abs() < 1e-9);
+        let one_sided = blocks.ln_e_value_above(0.053);
+        assert!(evidence < one_sided && one_sided < evidence + std::f64::consts::LN_2);
+        let (low, _) = blocks.interval_at_stop(2.0 / one_sided.exp());
+        assert!((low - 0.053).abs() < 1e-9);
     }
 
     #[test]

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -14,13 +11,13 @@ from msgspec import Struct
 from equipoise.analysis.display import records_for_display
 from equipoise.cli import options
 from equipoise.cli.completion import complete_runs
+from equipoise.cli.ledger_slices import write_ledger_slice
 from equipoise.cli.options.outputs import check_folder
 from equipoise.cli.writing import render_documents, report_input_of, write_file
 from equipoise.interop import trials
 from equipoise.interop.formats import hyperfine
 from equipoise.interop.series import bencher
-from equipoise.ledger import open_for_reading, open_for_writing
-from equipoise.ledger.merging import merge, needed_runs
+from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import RunRecord
 from equipoise.model.result import ResultDocument
@@ -98,7 +95,14 @@ def command(request: ExportRequest) -> int:
     """
     output = request.output
     if request.ledger_slice:
-        _write_ledger_slice(request)
+        if request.format is not None or request.show_env:
+            raise UnusableInput(
+                "--ledger-slice cannot be combined with --format or --show-env: a ledger has one "
+                "format and all values",
+                hint="remove --format and --show-env",
+            )
+        with open_for_reading(request.ledger) as ledger:
+            write_ledger_slice(ledger, request.run, output)
         return 0
     format_name = request.format or FORMAT_BY_EXTENSION.get(output.suffix.lower())
     if format_name is None:
@@ -114,32 +118,6 @@ def command(request: ExportRequest) -> int:
     records = records_for_display(records, show_env=request.show_env)
     write_file(output, _exported_content(result_of(*records), records[0], format_name))
     return 0
-
-
-def _write_ledger_slice(request: ExportRequest) -> None:
-    """Write a ledger slice, which only the owner can read."""
-    if request.format is not None or request.show_env:
-        raise UnusableInput(
-            "--ledger-slice cannot be combined with --format or --show-env: a ledger has one "
-            "format and all values",
-            hint="remove --format and --show-env",
-        )
-    output = request.output
-    check_folder(output)
-    with (
-        open_for_reading(request.ledger) as ledger,
-        tempfile.TemporaryDirectory(prefix="equipoise-slice-") as folder,
-    ):
-        needed_run_ids = needed_runs(ledger, request.run)
-        slice_file = Path(folder, "ledger.db")
-        with open_for_writing(slice_file, durable=False) as slice_ledger:
-            report = merge(slice_ledger, ledger, needed_run_ids)
-        for refusal in report.refused:
-            raise refusal
-        with suppress(OSError):
-            # Create the file with the access rights of a ledger; `write_file` keeps the rights.
-            os.close(os.open(output, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        write_file(output, slice_file.read_bytes())
 
 
 def _exported_content(result: ResultDocument, record: RunRecord, format_name: str) -> bytes:

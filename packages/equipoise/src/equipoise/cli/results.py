@@ -62,9 +62,9 @@ def read_result(run: str, ledger: Ledger, output: OutputOptions) -> CampaignResu
 def other_campaigns_of(record: RunRecord, ledger: Ledger) -> list[RunSummary]:
     """Return the other campaigns of the same commands.
 
-    A fleet's campaign is one entry. The field ``whole`` of a host's part is the fleet's campaign.
+    A fleet's campaign is one entry. The earlier campaigns of a series belong to this campaign.
     """
-    own_ids = {record.id}
+    own_ids = {record.id, *(run.id for run in record.earlier_runs)}
     if record.plan.membership is not None:
         own_ids.add(ledger.id_of(record.plan.membership.fleet_identity) or record.id)
     runs = ledger.runs_with_same_commands(record.plan)

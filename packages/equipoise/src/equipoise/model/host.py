@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 from msgspec import Struct, field
 
@@ -99,3 +100,38 @@ class HostReference(Struct, frozen=True):
     """32 random hexadecimal digits, drawn when the host was first used."""
     name: str
     """Name of the host: the value of ``--host`` or, by default, the name of the machine."""
+
+
+def distinct_names(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of hosts. Equal names get a number: ``ada (1)``, ``ada (2)``."""
+    return tuple(
+        f"{name} ({names[: index + 1].count(name)})" if names.count(name) > 1 else name
+        for index, name in enumerate(names)
+    )
+
+
+HOST_FACTS = (
+    "kernel",
+    "cpu_model",
+    "hypervisor",
+    "memory_bytes",
+    "governor",
+    "cpus",
+    "machine",
+    "boot_id",
+    "equipoise",
+)
+"""Facts of a host's environment in the document and in exported trials."""
+
+
+def shared_facts(environments: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the facts that are equal in all known environments; an unknown one is empty."""
+    known_environments = list(filter(None, environments))
+    if not known_environments:
+        return {}
+    first_environment, *other_environments = known_environments
+    return {
+        key: value
+        for key, value in first_environment.items()
+        if all(key in other and other[key] == value for other in other_environments)
+    }

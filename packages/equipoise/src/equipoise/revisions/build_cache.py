@@ -624,12 +624,13 @@ def _toolchain_properties(line: str, search_path: str, repository: Repository) -
     for program_name, option in _VERSION_COMMANDS:
         program = shutil.which(program_name, path=search_path)
         if program is not None:
-            yield _version_text(program, option, repository)
+            yield version_text(program, option, repository)
     host = snapshot()
     yield f"{platform.machine()} {host.get('cpu_model')} {' '.join(platform.libc_ver())}"
 
 
-def _version_text(program: str, option: str, repository: Repository) -> str:
+def version_text(program: str, option: str, repository: Repository) -> str:
+    """Return the version that a program prints; raise `UnusableInput` if it prints none."""
     try:
         result = subprocess.run(
             [program, option],

@@ -27,6 +27,7 @@ Description of a campaign:
 Between campaigns:
 
 - ``two_samples``: ordinary intervals of two samples, and effects over several campaigns.
+- ``hosts``: one comparison on several hosts: each host, their mean, and hosts to come.
 - ``sessions``: the same rows measured in two sessions that were not interleaved.
 
 Shared: ``arrays`` (types, ranks, medians, resampling of blocks).

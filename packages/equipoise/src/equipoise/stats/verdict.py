@@ -14,6 +14,7 @@ import functools
 import math
 import sys
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import numpy as np
 from msgspec import Struct
@@ -54,6 +55,7 @@ MIN_WIDTH_SHARE = 0.7
 """Minimum width of a trusted running interval, over the width of the interval at the stop."""
 MAX_LEVEL = 0.999_999
 """Maximum level of an interval; the engine needs levels below 1."""
+Judged = TypeVar("Judged")
 
 
 class ComparisonVerdict(Struct, frozen=True):
@@ -157,11 +159,11 @@ def judge_function(
 
 
 def select_most(
-    judge_all_at: Callable[[float], list[ComparisonVerdict]],
-    meets_condition: Callable[[ComparisonVerdict], bool],
+    judge_all_at: Callable[[float], list[Judged]],
+    meets_condition: Callable[[Judged], bool],
     alpha: float,
     tested_count: int,
-) -> dict[int, ComparisonVerdict]:
+) -> dict[int, Judged]:
     """Select as many comparisons as possible that meet a condition; return them by index.
 
     If R of K = ``tested_count`` comparisons are selected, all R meet the condition at alpha·R/K.

@@ -2,8 +2,7 @@
 
 terms        data classes: the hosts of the plan, and the answers in a document
 conducting   begin or resume the campaigns of the hosts of a cluster
-statistics   estimates and confidence sequences over hosts
-answers      the sentences about the estimates of ``statistics``
+answers      the sentences about the estimates of `equipoise.stats.hosts`
 analysis     one result from the campaigns of all hosts
 report       the mean, each host, and the questions with their answers
 figures      the chart with the ratio on each host

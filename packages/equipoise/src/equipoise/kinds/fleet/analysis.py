@@ -1,7 +1,7 @@
 """Combine the campaigns of the hosts of a fleet into one result.
 
 This module reads the records of the hosts, and warns of missing campaigns.
-`equipoise.kinds.fleet.statistics` makes the claims over hosts.
+`equipoise.stats.hosts` makes the claims over hosts.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 from msgspec import Struct
@@ -30,9 +29,7 @@ from equipoise.analysis.wording import verdict_sentence
 from equipoise.campaign.blocks import complete_blocks, values_by_metric
 from equipoise.design.command_line import shell_line
 from equipoise.kinds.fleet.answers import describe_answers
-from equipoise.kinds.fleet.statistics import CampaignState, HostBlocks, claims_of_fleet
 from equipoise.kinds.fleet.terms import (
-    HOST_FACTS,
     DeliveryState,
     FleetComparison,
     FleetDocument,
@@ -41,9 +38,9 @@ from equipoise.kinds.fleet.terms import (
     FleetResult,
     HostCondition,
     HostEffect,
-    distinct_names,
 )
 from equipoise.model.errors import UnusableInput
+from equipoise.model.host import HOST_FACTS, distinct_names, shared_facts
 from equipoise.model.plan import Contrast, Plan
 from equipoise.model.quantities import counted, excludes_one, names_of
 from equipoise.model.record import (
@@ -55,6 +52,7 @@ from equipoise.model.record import (
 )
 from equipoise.model.result import SCHEMA, ConditionResult
 from equipoise.stats.describe import median_interval
+from equipoise.stats.hosts import CampaignState, HostBlocks, claims_of_fleet
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import finite_ratio
 
@@ -79,7 +77,7 @@ class FleetAnalysis(AnalysisKind):
         return FleetDocument(
             schema=SCHEMA,
             run=run_info(record, sum(len(member.blocks) for member in members)),
-            environment=shared_environment(members),
+            environment=shared_facts([member.host.environment for member in members]),
             conditions=tuple(
                 _condition_over_hosts(plan, index, members) for index in plan.described
             ),
@@ -140,19 +138,6 @@ def members_of(record: RunRecord) -> tuple[Member, ...]:
         )
         members.append(Member(host, run, blocks, _campaign_state(host.state, is_over=is_over)))
     return tuple(members)
-
-
-def shared_environment(members: Sequence[Member]) -> dict[str, Any]:
-    """Return the facts that are equal on all hosts with a known environment."""
-    environments = [member.host.environment for member in members if member.host.environment]
-    if not environments:
-        return {}
-    first_environment, *other_environments = environments
-    return {
-        key: value
-        for key, value in first_environment.items()
-        if all(key in other and other[key] == value for other in other_environments)
-    }
 
 
 def _condition_over_hosts(plan: Plan, index: int, members: Sequence[Member]) -> ConditionResult:

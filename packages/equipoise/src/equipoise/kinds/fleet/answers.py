@@ -1,6 +1,6 @@
 """Write the answers about a fleet as sentences, each with its question.
 
-`equipoise.kinds.fleet.statistics` computes the numbers. Sentences have ratios of costs, or ratios
+`equipoise.stats.hosts` computes the numbers. Sentences have ratios of costs, or ratios
 of values if more of the metric is better. The asked hosts are all hosts of the plan.
 """
 
@@ -12,8 +12,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
 from equipoise.analysis.wording import signed_change, signed_changes
-from equipoise.kinds.fleet import statistics
-from equipoise.kinds.fleet.statistics import FleetClaims, FleetMean, HostClaims, Prediction
 from equipoise.kinds.fleet.terms import (
     FleetAnswer,
     FleetAnswers,
@@ -28,6 +26,7 @@ from equipoise.kinds.fleet.terms import (
 )
 from equipoise.model.inverse_ratios import inverse_interval
 from equipoise.model.quantities import Interval, byte_count, counted, names_of, significant
+from equipoise.stats.hosts import FleetClaims, FleetMean, HostClaims, HostVariance, Prediction
 from equipoise.stats.verdict import finite_ratio
 
 PROPERTIES = ("kernel", "cpu_model", "hypervisor", "memory_bytes", "governor", "cpus")
@@ -211,7 +210,7 @@ def _ratio_to_others(claims: HostClaims, name: str) -> HostDifference:
     return HostDifference(name, ratio, ratio_ci, differs=claims.direction is not None)
 
 
-def _variances(variance: statistics.HostVariance) -> FleetVariances:
+def _variances(variance: HostVariance) -> FleetVariances:
     question = "How far do hosts differ?"
     if variance.unknown_because is not None:
         return _unknown_answer(FleetVariances, question, variance.unknown_because)

@@ -36,12 +36,12 @@ from equipoise.cluster.messages import Build, Introduction, Order, version_misma
 from equipoise.cluster.roster import Roster, Transport, Unreachable
 from equipoise.design.coin import MAX_SEED
 from equipoise.design.limits import CampaignLimits
-from equipoise.kinds.fleet.terms import FleetPlan, distinct_names
+from equipoise.kinds.fleet.terms import FleetPlan
 from equipoise.ledger import FIRST_SEGMENT, Ledger
 from equipoise.measure.environment import snapshot
 from equipoise.measure.trials import own_environment
 from equipoise.model.errors import EquipoiseError, UnusableInput
-from equipoise.model.host import HostReference
+from equipoise.model.host import HostReference, distinct_names
 from equipoise.model.plan import Membership, Plan, member_identity
 from equipoise.model.record import ENDED_BY_FAILURE, INTERRUPTED, CampaignWarning, RunRecord
 

@@ -10,7 +10,7 @@ the candidate over the cost of the baseline.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from equipoise.cluster.messages import Build, File
 from equipoise.model.errors import UnusableInput
-from equipoise.model.host import HostReference
+from equipoise.model.host import HOST_FACTS, HostReference
 from equipoise.model.inverse_ratios import inverse_ratio, with_inverse_ratio
 from equipoise.model.kinds import TAG, Terms
 from equipoise.model.quantities import Interval, listed
@@ -70,26 +70,6 @@ class FleetPlan(Struct, Terms, frozen=True, tag_field=TAG, tag="fleet"):
         )
 
 
-def distinct_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of hosts. Equal names get a number: ``ada (1)``, ``ada (2)``."""
-    return tuple(
-        f"{name} ({names[: index + 1].count(name)})" if names.count(name) > 1 else name
-        for index, name in enumerate(names)
-    )
-
-
-HOST_FACTS = (
-    "kernel",
-    "cpu_model",
-    "hypervisor",
-    "memory_bytes",
-    "governor",
-    "cpus",
-    "machine",
-    "boot_id",
-    "equipoise",
-)
-"""Facts of a host's environment in the document and in exported trials."""
 INTEGER_FACTS = frozenset({"cpus", "memory_bytes"})
 DeliveryState = Literal["ended", "stopped early", "not ended", "no block", "absent"]
 """State of a host's campaign. ``ended``: by its own rules. ``stopped early``: by an interrupt or a

@@ -1,13 +1,18 @@
 """The gate: compare two revisions of a repository, and fail if the later one is slower.
 
-terms        what a gate adds to a plan and to a result document
-verdict      the decision, during the campaign and at its end, and a forecast of the needed blocks
-analysis     the result, computed from the recorded blocks
-report       the question that a report answers, the answer, and the summary for a pull request
-command      ``equipoise gate``, and the plan that compares two revisions
-comment      ``equipoise comment``: the summary of a gate on the pull request
-annotations  the lines of slower benchmarks, for a check and a Code Quality report
-forges       the comments of GitHub and GitLab, and the checks of GitHub
+terms           what a gate adds to a plan and to a result document
+verdict         the decision, during the campaign and at its end, and a forecast of its blocks
+counts          the words for counts in place of times
+analysis        the result, computed from the recorded blocks
+slices          the gate of one of several runners, as a file
+joined_verdict  the decision over several runners
+joined          the result of a join
+join            ``equipoise gate --join``
+report          the question that a report answers, the answer, and the summary for a pull request
+command         ``equipoise gate``, and the plan that compares two revisions
+comment         ``equipoise comment``: the summary of a gate on the pull request
+annotations     the lines of slower benchmarks, for a check and a Code Quality report
+forges          the comments of GitHub and GitLab, and the checks of GitHub
 """
 
 from __future__ import annotations
@@ -19,7 +24,7 @@ KIND = Kind(
     terms="equipoise.kinds.gate.terms:GatePlan",
     document="equipoise.kinds.gate.terms:GateDocument",
     campaign="equipoise.kinds.gate.verdict:GateCampaign",
-    analysis="equipoise.kinds.gate.analysis:GateAnalysis",
+    analysis="equipoise.kinds.gate.joined:GateOrJoinAnalysis",
     report="equipoise.kinds.gate.report:GateReport",
     commands={
         "gate": Command(

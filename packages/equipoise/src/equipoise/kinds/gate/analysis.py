@@ -144,8 +144,8 @@ def _gate_row(plan: Plan, costs: ContrastCosts, decision: GateDecision) -> GateR
     row = GateRow(
         benchmark=benchmark,
         metric=costs.metric,
-        baseline_median=_finite_median(costs.paired_blocks.baseline),
-        candidate_median=_finite_median(costs.paired_blocks.candidate),
+        baseline_median=finite_median(costs.paired_blocks.baseline),
+        candidate_median=finite_median(costs.paired_blocks.candidate),
         ratio=verdict.ratio,
         ratio_ci=verdict.ratio_ci,
         equivalence_ci=verdict.equivalence_ci,
@@ -176,7 +176,8 @@ def benchmark_of(plan: Plan, costs: ContrastCosts) -> str:
     return name if len(plan.terms.metrics) == 1 else f"{name}: {costs.metric}"
 
 
-def _finite_median(costs: NDArray[np.float64]) -> float | None:
+def finite_median(costs: NDArray[np.float64]) -> float | None:
+    """Return the median of costs; ``None`` if it timed out, or without a cost."""
     median = float(np.median(costs)) if len(costs) else np.inf
     return median if np.isfinite(median) else None
 

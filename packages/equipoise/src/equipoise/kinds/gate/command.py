@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -18,6 +19,7 @@ from equipoise.cli import options
 from equipoise.cli.command_line import CommandRecorder, typed_command
 from equipoise.cli.completion import complete_revisions
 from equipoise.cli.conducting import analyse, exit_status, measuring
+from equipoise.cli.ledger_slices import write_ledger_slice
 from equipoise.cli.options.outputs import OutputOptions, check_folder
 from equipoise.cli.results import CampaignResult, write_files
 from equipoise.cli.revisions import SuiteOptions, revision_of, suite_options
@@ -25,7 +27,9 @@ from equipoise.cli.streams import say
 from equipoise.cli.writing import write_file
 from equipoise.design.command_line import shell_line
 from equipoise.design.limits import CampaignLimits, metric_names
+from equipoise.kinds.gate.join import join_slices
 from equipoise.kinds.gate.report import gate_document, shortage_sentences
+from equipoise.kinds.gate.slices import plan_of_slice
 from equipoise.kinds.gate.terms import (
     COMMENT_MARK,
     MIN_EFFECT,
@@ -210,6 +214,13 @@ SUMMARY_VARIABLE = "GITHUB_STEP_SUMMARY"
 """Environment variable of GitHub Actions: the file to which a step appends its summary."""
 
 
+_JOIN_OPTIONS = frozenset(
+    "join argv fail_undecided markdown ledger report_file json_file show_env quiet verbose color "
+    "durable host allow_concurrent".split()
+)
+"""Parameters of the command that a join uses."""
+
+
 class GateOptions(Struct, frozen=True, kw_only=True):
     """Parsed options of ``equipoise gate``."""
 
@@ -220,6 +231,8 @@ class GateOptions(Struct, frozen=True, kw_only=True):
     metrics: str | None
     fail_undecided: bool
     markdown: Path | None
+    slice_file: Path | None
+    join: bool
     limits: CampaignLimits
     output: OutputOptions
 
@@ -259,6 +272,12 @@ class GateOptions(Struct, frozen=True, kw_only=True):
     "--fail-undecided", help="Fail (status 1) also if a benchmark is undecided at the end."
 )
 @options.file_option("--markdown", help="Write the summary to a file, too.")
+@options.file_option(
+    "--slice",
+    "slice_file",
+    help="Write the gate of this runner to a file for --join; the status is 0 also if it fails.",
+)
+@options.flag("--join", help="Join the slices in the files after the options: one verdict.")
 @options.warmup_option(
     "Trials of each revision before the first block, never analysed.",
     show_default="1; 0 with cargo, go and pytest, which run once to list their metrics",
@@ -282,9 +301,22 @@ def command(gate_options: GateOptions) -> int:
     output, markdown_file = gate_options.output.checked(), gate_options.markdown
     if markdown_file is not None:
         check_folder(markdown_file)
+    if gate_options.join:
+        _refuse_options_of_measuring()
+        paths = tuple(map(Path, gate_options.program.argv))
+        fails_undecided = gate_options.fail_undecided
+        return _report(join_slices(paths, output, fails_undecided=fails_undecided), gate_options)
+    slice_file = gate_options.slice_file
+    if slice_file is not None:
+        check_folder(slice_file)
     repository = repository_at(Path.cwd())
     program, found = gate_options.program.or_found_in(Path.cwd())
     request = _gate_request(repository, gate_options, program)
+    if slice_file is not None and request.counting is not None:
+        raise UnusableInput(
+            "--slice is for times, but --metrics names counts",
+            hint="count in one job: the counts of a program are the same on every runner",
+        )
     if found is not None and not output.quiet:
         line = shell_line(_recorded_command(request, program, seed=None))
         say(f"{found.suite.evidence}, so this gate is: {line}")
@@ -298,15 +330,43 @@ def command(gate_options: GateOptions) -> int:
         checkouts = check_out_and_build(request, scratch, builds, show=on_step)
         plan, warnings = gate_plan(request, checkouts, scratch)
         plan = replace(plan, command_line=_recorded_command(request, program, plan.seed))
+        if slice_file is not None:
+            plan = plan_of_slice(plan, request, request.baseline, request.candidate)
         warnings = (*_warnings(request, of_working_tree=gate_options.candidate is None), *warnings)
         run_id = conduct.start(plan, ledger, listener, warnings=warnings)
         result = analyse(run_id, ledger, output)
+        if slice_file is not None:
+            write_ledger_slice(ledger, run_id, slice_file)
+    status = _report(result, gate_options)
+    if slice_file is None or status not in (EXIT_DONE, EXIT_GATE_FAILED):
+        return status
+    if not output.quiet:
+        outcome = "fails" if status == EXIT_GATE_FAILED else "does not fail"
+        say(f"{slice_file} has the gate of this runner alone, which {outcome}; --join decides")
+    return EXIT_DONE
+
+
+def _report(result: CampaignResult, gate_options: GateOptions) -> int:
+    """Write the requested files and the summary of a gate; return the exit status."""
+    output, document = gate_options.output, result.document
     write_files(result, output)
-    document = result.document
     assert isinstance(document, GateDocument)
-    _write_summary(document, markdown_file, output)
+    _write_summary(document, gate_options.markdown, output)
     _report_undecided(document.gate)
     return _gate_status(result)
+
+
+def _refuse_options_of_measuring() -> None:
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        name = str(parameter.name)
+        is_typed = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        if is_typed and name not in _JOIN_OPTIONS:
+            typed_name = max(parameter.opts, key=len)
+            raise UnusableInput(
+                f"--join measures nothing, so it cannot be combined with {typed_name}",
+                hint=f"give {typed_name} to the jobs that run equipoise gate --slice FILE",
+            )
 
 
 def _build_cache(request: GateRequest, scratch: Path) -> AbstractContextManager[BuildCache | None]:

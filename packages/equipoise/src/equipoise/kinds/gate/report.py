@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -19,6 +19,7 @@ from equipoise.kinds.gate.terms import GateDocument, GateOutcome, GateResult, Ga
 from equipoise.model.quantities import counted, duration, names_of
 from equipoise.report.document import (
     BRIEF_TERMINAL,
+    EVERYWHERE,
     MAX_SIMILAR_LINES,
     NOT_BRIEF,
     TEXT_AND_NOTEBOOK,
@@ -54,6 +55,9 @@ OUTCOME_LABELS: dict[GateOutcome, str] = {
 """Label of each outcome. Rows have this order: outcomes that need action come first."""
 _EXACT = "exact"
 """Text in place of an interval if all counts of each revision are equal."""
+_JOIN_NOTE = (
+    "All outcomes `slower` of a benchmark hold together. Each interval is that of its line alone."
+)
 _MAX_UNFOLDED_PASSES = 10
 """Maximum number of passing benchmarks that are shown without a fold."""
 _BUDGET_FACTOR = 1.2
@@ -82,10 +86,36 @@ class GateReport(KindReport):
         gate = document.gate
         return None if gate is None else (_title(gate), shortage_sentences(gate))
 
+    def scope_of(self, document: GateDocument) -> str | None:
+        """Return the runners of a join, about which alone it claims something."""
+        gate = document.gate
+        if gate is None or not gate.runners:
+            return None
+        return f"across processes, on {counted(len(gate.runners), 'runner')} and no other"
+
+    def tables(self, document: GateDocument) -> Sequence[Table]:
+        """Return the table of a join; its slices have the conditions."""
+        gate = document.gate
+        if gate is None or not gate.runners:
+            return ()
+        lines = (
+            line
+            for row in _ordered_rows(gate.rows)
+            for line in _cells_of_row(row, _alpha(document))
+        )
+        return (_table_of(gate.rows, lines),)
+
+    def brief_tables(self, document: GateDocument) -> Sequence[Table]:
+        """Return the table of a join with one line for each benchmark."""
+        gate = document.gate
+        if gate is None or not gate.runners:
+            return ()
+        return (replace(_brief_table(gate), forms=EVERYWHERE),)
+
 
 def _title(gate: GateResult) -> str:
     outcome = "passes" if gate.passed else "fails"
-    if gate.passed and gate.shortage is not None:
+    if gate.passed and gate.undecided_count:
         outcome = "is undecided"
     return f"The gate {outcome}: {gate.summary}"
 
@@ -98,8 +128,7 @@ def gate_document(document: GateDocument) -> Document:
         return Document(document.run.id, title, (Paragraph(title, "heading"),))
     title = f"Equipoise gate: {_outcome_heading(gate)}"
     blocks = counted(document.run.blocks, "block")
-    # All rows share alpha, so the level of one row may be smaller than alpha.
-    alpha = max((comparison.alpha for comparison in document.comparisons), default=0.0)
+    alpha = _alpha(document)
     parts: list[Part] = [
         Paragraph(title, "heading"),
         Paragraph(gate.summary),
@@ -109,8 +138,9 @@ def gate_document(document: GateDocument) -> Document:
         _brief_table(gate),
         Command(
             document.run.command_line or "",
-            f"{blocks} in random order on one host; a benchmark fails if its whole equivalence "
-            f"interval is beyond {gate.min_effect:g} %. To repeat run {document.run.id}:",
+            f"{blocks} in random order on {_hosts_phrase(gate)}; a benchmark fails if its whole "
+            f"equivalence interval is beyond {gate.min_effect:g} %. To repeat run "
+            f"{document.run.id}:",
             forms=NOT_BRIEF,
         ),
     ]
@@ -139,7 +169,7 @@ def _brief_last_line(document: GateDocument) -> str:
 
 
 def _outcome_heading(gate: GateResult) -> str:
-    undecided = 0 if gate.shortage is None else gate.shortage.undecided
+    undecided = gate.undecided_count
     if not gate.passed:
         has_slower_row = any(row.outcome == "slower" for row in gate.rows)
         return "❌ fails" if has_slower_row or not undecided else "❌ fails: undecided"
@@ -153,6 +183,8 @@ def _outcome_heading(gate: GateResult) -> str:
 def shortage_sentences(gate: GateResult) -> tuple[str, ...]:
     """Return the problem of an undecided gate, and a hint; empty if the gate is decided."""
     shortage = gate.shortage
+    if gate.runners and gate.undecided_count:
+        return _shortage_of_join(gate)
     if shortage is None:
         return ()
     block_text = counted(shortage.blocks, "block")
@@ -179,21 +211,56 @@ def shortage_sentences(gate: GateResult) -> tuple[str, ...]:
     return problem, f"{action} (a block takes {duration(shortage.block_s)}).{fail_sentence}"
 
 
+def _alpha(document: GateDocument) -> float:
+    """Return the level that all rows share; the level of one row may be smaller."""
+    alphas = [comparison.alpha for comparison in document.comparisons]
+    gate = document.gate
+    return max(alphas, default=(gate and gate.alpha) or 0.0)
+
+
+def _ordered_rows(rows: Sequence[GateRow]) -> list[GateRow]:
+    outcomes = list(OUTCOME_LABELS)
+    return sorted(rows, key=lambda row: outcomes.index(row.outcome))
+
+
+def _table_of(rows: Sequence[GateRow], lines: Iterable[Mapping[str, str]]) -> Table:
+    notes = (_JOIN_NOTE,) if any(row.hosts for row in rows) else ()
+    return Table(*columns_and_rows(lines), notes=notes)
+
+
+def _hosts_phrase(gate: GateResult) -> str:
+    return f"{len(gate.runners)} runners" if len(gate.runners) > 1 else "one host"
+
+
+def _shortage_of_join(gate: GateResult) -> tuple[str, ...]:
+    count, verb = gate.undecided_count, "is" if gate.undecided_count == 1 else "are"
+    fail_sentence = (
+        f" With {option('fail_undecided')}, an undecided gate fails." if gate.passed else ""
+    )
+    return (
+        f"{count} of {counted(len(gate.rows), 'benchmark')} {verb} undecided after these slices.",
+        f"Run the jobs again with a larger {option('budget')}, or raise {option('min_effect')}."
+        f"{fail_sentence}",
+    )
+
+
 def _row_tables(gate: GateResult, alpha: float) -> Iterator[Part]:
     """Build the table of the rows; many passing rows are folded."""
-    rows, outcomes = gate.rows, list(OUTCOME_LABELS)
-    ordered_rows = sorted(rows, key=lambda row: outcomes.index(row.outcome))
-    cells = [_cells_of_row(gate, row, alpha) for row in ordered_rows]
+    rows = gate.rows
+    cells = [tuple(_cells_of_row(gate, row, alpha)) for row in _ordered_rows(rows)]
     # The separator between two cells in Markdown has three characters.
-    lengths = (sum(len(text(cell)) + 3 for cell in row.values()) for row in cells)
+    lengths = (
+        sum(len(text(cell)) + 3 for line in lines for cell in line.values()) for lines in cells
+    )
     shown_count = bisect.bisect_right(list(itertools.accumulate(lengths)), _MAX_ROW_CHARACTERS)
     pass_count = sum(row.outcome == "passes" for row in rows)
     unfolded_count = len(rows) if pass_count <= _MAX_UNFOLDED_PASSES else len(rows) - pass_count
     if unfolded_cells := cells[: min(shown_count, unfolded_count)]:
-        yield Table(*columns_and_rows(unfolded_cells))
+        yield _table_of(rows, itertools.chain.from_iterable(unfolded_cells))
     if folded_cells := cells[unfolded_count:shown_count]:
         title = f"{pass_count} benchmarks pass"
-        yield Section(title, (Table(*columns_and_rows(folded_cells)),), folded=True)
+        table = _table_of(rows, itertools.chain.from_iterable(folded_cells))
+        yield Section(title, (table,), folded=True)
     if len(rows) > shown_count:
         yield Paragraph(
             f"{len(rows) - shown_count} more are in the document that {option('json')} writes."
@@ -202,26 +269,74 @@ def _row_tables(gate: GateResult, alpha: float) -> Iterator[Part]:
 
 def _brief_table(gate: GateResult) -> Table:
     """Build the table of a brief terminal; rows that need action come first."""
-    rows, outcomes = gate.rows, list(OUTCOME_LABELS)
-    shown_rows = sorted(rows, key=lambda row: outcomes.index(row.outcome))[:_MAX_UNFOLDED_PASSES]
-    hidden_count = len(rows) - len(shown_rows)
-    cells = (
-        {
-            "benchmark:name": row.benchmark,
-            "baseline:number": cost_text(row.baseline_median, row.metric),
-            "candidate:number": cost_text(row.candidate_median, row.metric),
-            "change between": _EXACT if row.exact else interval_text(row.equivalence_ci, "open"),
-            "outcome": outcome_label(gate, row, OUTCOME_LABELS),
-        }
-        for row in shown_rows
-    )
+    shown_rows = _ordered_rows(gate.rows)[:_MAX_UNFOLDED_PASSES]
+    hidden_count = len(gate.rows) - len(shown_rows)
+    brief_cells = _brief_cells_of_join if gate.runners else _brief_cells
+    cells = (brief_cells(gate, row) for row in shown_rows)
     notes = [f"A benchmark fails if its whole change is above {gate.min_effect:g} %."]
     if hidden_count:
         notes.append(f"{counted(hidden_count, 'more benchmark')}: {option('verbose')}")
     return Table(*columns_and_rows(cells), notes=tuple(notes), forms=BRIEF_TERMINAL)
 
 
-def _cells_of_row(gate: GateResult, row: GateRow, alpha: float) -> Mapping[str, str]:
+def _brief_cells(gate: GateResult, row: GateRow) -> Mapping[str, str]:
+    return {
+        "benchmark:name": row.benchmark,
+        "baseline:number": cost_text(row.baseline_median, row.metric),
+        "candidate:number": cost_text(row.candidate_median, row.metric),
+        "change between": _EXACT if row.exact else interval_text(row.equivalence_ci, "open"),
+        "outcome": outcome_label(gate, row, OUTCOME_LABELS),
+    }
+
+
+def _brief_cells_of_join(gate: GateResult, row: GateRow) -> Mapping[str, str]:
+    slower_on = [host.host for host in row.hosts if host.outcome == "slower"]
+    if row.mean_outcome == "slower":
+        slower_on.insert(0, "the mean")
+    return {
+        "benchmark:name": row.benchmark,
+        "mean change between": interval_text(row.equivalence_ci, "open"),
+        "slower on": names_of(slower_on) if slower_on else "",
+        "outcome": outcome_label(gate, row, OUTCOME_LABELS),
+    }
+
+
+def _cells_of_row(gate: GateResult, row: GateRow, alpha: float) -> Iterator[Mapping[str, str]]:
+    """Yield the line of a row; in a join a line for all runners, the mean and each runner."""
+    if not row.hosts:
+        yield _line(gate, row, alpha)
+        return
+    empty = dict.fromkeys(("baseline:number", "candidate:number", "change:number"), "")
+    empty |= dict.fromkeys(("interval", "equivalence interval"), "")
+    names = {"benchmark:name": row.benchmark, "runner:name": f"any of {len(row.hosts)}"}
+    yield {**names, **empty, "outcome": outcome_label(gate, row, OUTCOME_LABELS)}
+    if row.mean_outcome is not None and len(row.hosts) > 1:
+        mean = _line(gate, replace(row, outcome=row.mean_outcome), alpha)
+        medians = {"baseline:number": "", "candidate:number": ""}
+        yield _line_of_runner(f"mean of {len(row.hosts)}", {**mean, **medians})
+    for host in row.hosts:
+        line = _line(
+            gate,
+            replace(
+                row,
+                ratio=host.ratio,
+                ratio_ci=host.ratio_ci,
+                equivalence_ci=host.equivalence_ci,
+                baseline_median=host.baseline_median,
+                candidate_median=host.candidate_median,
+                outcome=host.outcome,
+            ),
+            alpha,
+        )
+        difference = f"; {host.differs} than the others" if host.differs else ""
+        yield _line_of_runner(host.host, {**line, "outcome": line["outcome"] + difference})
+
+
+def _line_of_runner(name: str, line: Mapping[str, str]) -> Mapping[str, str]:
+    return {"benchmark:name": "", "runner:name": name, **dict(list(line.items())[1:])}
+
+
+def _line(gate: GateResult, row: GateRow, alpha: float) -> Mapping[str, str]:
     change, interval = estimate_and_interval(
         row.ratio, row.ratio_ci, unknown=UNKNOWN, unlimited="open"
     )

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Literal
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from msgspec import Struct, field
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.kinds import TAG, Terms
 from equipoise.model.quantities import Interval
-from equipoise.model.result import ResultDocument
+from equipoise.model.result import ResultDocument, TrialColumn
 from equipoise.model.revisions import Revision, SourcePlace
 from equipoise.shared.spelling import option
 
@@ -22,6 +23,28 @@ COMMENT_MARK = "<!-- equipoise gate -->"
 """Invisible last line of a comment on a pull request. The next run finds the comment by it."""
 MIN_EFFECT = 2.0
 """Default smallest effect that matters, in percent."""
+
+
+class SliceSource(Struct, frozen=True):
+    """Facts about one slice that must be equal in all slices of a join.
+
+    A slice is the gate of one of several runners. A join is the gate over all of them.
+    """
+
+    trees: tuple[str, str]
+    """Git's hash of the tree of the baseline, and of the candidate with uncommitted changes."""
+    folder: str
+    """Folder in the repository in which the build and the benchmarks ran."""
+    programs: dict[str, tuple[str, ...]]
+    """Argument vector of each benchmark program, as the user typed it, by name."""
+    tool: str | None
+    """Name of the benchmark tool that reads the results."""
+    build: str | None
+    """Shell line that builds a revision."""
+    toolchain: dict[str, str]
+    """Version of each program of the toolchain, by name."""
+    inputs: dict[str, str]
+    """Digest of each file outside the repository that a benchmark names, by absolute path."""
 
 
 class GatePlan(Struct, Terms, frozen=True, tag_field=TAG, tag="gate"):
@@ -47,6 +70,15 @@ class GatePlan(Struct, Terms, frozen=True, tag_field=TAG, tag="gate"):
     is left out if its definition is not known."""
     counted_by: dict[str, str] = field(default_factory=dict)
     """Counter of each metric, such as ``callgrind``; empty unless the gate counts."""
+    slice: SliceSource | None = None
+    """Facts about a slice; ``None`` for any other gate."""
+    joined: tuple[str, ...] = ()
+    """Identities of the runs of the slices; empty unless the gate is a join, without trials."""
+
+    @property
+    def earlier_ids(self) -> tuple[str, ...]:
+        """Identities of the slices, without which a join has no result."""
+        return self.joined
 
     def check_resumable(self, run: str) -> None:
         """Refuse to continue, because the checked-out revisions no longer exist."""
@@ -68,12 +100,39 @@ GateOutcome = Literal["slower", "passes", "undecided"]
 the whole interval is at most this effect. ``undecided``: neither is true."""
 
 
+class GateRunner(Struct, frozen=True):
+    """One benchmark on one runner of a join."""
+
+    host: str
+    """Name of the runner; equal names have a number."""
+    run: str
+    """Run id of the slice, in the ledger of the join."""
+    ratio: float | None
+    ratio_ci: Interval
+    """Interval at the level of the row, for this runner alone."""
+    blocks: int
+    environment: dict[str, Any]
+    """Facts of the runner that may explain why its result differs."""
+    baseline_median: float | None
+    candidate_median: float | None
+    equivalence_ci: Interval
+    outcome: GateOutcome
+    """The outcomes ``slower`` of all runners and of the mean hold together."""
+    differs: Literal["slower", "faster"] | None
+    """Whether the ratio is certainly larger (``slower``) or smaller than the mean ratio of the
+    other runners."""
+
+
 class GateRow(Struct, frozen=True):
-    """One benchmark: the candidate revision against the baseline on one metric."""
+    """One benchmark: the candidate revision against the baseline on one metric.
+
+    In a join, the ratio and the intervals are about the mean over the runners (``hosts``).
+    """
 
     benchmark: str
     metric: str
     baseline_median: float | None
+    """Median cost; null if it timed out, and in a join, where each runner has its own."""
     candidate_median: float | None
     ratio: float | None
     ratio_ci: Interval
@@ -91,6 +150,10 @@ class GateRow(Struct, frozen=True):
     """Definition of the benchmark in the candidate revision; null if it is not known."""
     exact: bool = False
     """Whether all counts of each revision were equal, so that ``ratio`` is not an estimate."""
+    hosts: tuple[GateRunner, ...] = ()
+    """The runners of a join that have the benchmark; empty for any other gate."""
+    mean_outcome: GateOutcome | None = None
+    """Outcome of the mean over the runners; null unless the gate is a join."""
 
 
 class GateShortage(Struct, frozen=True):
@@ -128,9 +191,18 @@ class GateResult(Struct, frozen=True):
     """Shell line that bisects each slower benchmark, by the benchmark's name. Benchmarks that one
     bisection can search have the same line."""
     shortage: GateShortage | None = None
-    """Blocks that are missing for a decision; null if every benchmark is decided."""
+    """Blocks that are missing for a decision; null if every benchmark is decided, and in a join."""
     counted_by: dict[str, str] = field(default_factory=dict)
     """Counter of each metric, such as ``callgrind``; empty unless the gate counts."""
+    runners: tuple[str, ...] = ()
+    """Names of the runners of a join, in the order of the slices; empty for any other gate."""
+    alpha: float | None = None
+    """False-discovery rate of a join; null for any other gate, whose comparisons have it."""
+
+    @property
+    def undecided_count(self) -> int:
+        """Number of undecided benchmarks."""
+        return sum(row.outcome == "undecided" for row in self.rows)
 
 
 class GateDocument(ResultDocument, frozen=True, kw_only=True, tag="gate"):
@@ -138,3 +210,8 @@ class GateDocument(ResultDocument, frozen=True, kw_only=True, tag="gate"):
 
     gate: GateResult | None
     """Null if no block is complete."""
+
+    def trial_columns(self) -> Iterator[TrialColumn]:
+        """Yield the runner of each trial of a join."""
+        if self.gate is not None and self.gate.runners:
+            yield "host", "text", tuple(row.host for row in self.trials)

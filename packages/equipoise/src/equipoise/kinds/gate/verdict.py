@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from equipoise._native import BettingSequence
 from equipoise.campaign.interim import (
@@ -27,6 +28,7 @@ from equipoise.stats.verdict import (
     ComparisonVerdict,
     blocks_to_win,
     equivalence_level,
+    judge_at_stop,
     judge_function,
     margin_of,
     select_most,
@@ -36,6 +38,8 @@ CONTINUATIONS = 20
 """Number of simulated continuations of the campaign that give the forecast of a comparison."""
 MAX_CONTINUATIONS = 200
 """Maximum for all undecided comparisons together; each has at least `MIN_CONTINUATIONS`."""
+SLICE_ALPHA_SHARE = 0.125
+"""Share of alpha at which a slice ends as ``slower``: one of up to four runners is then found."""
 MIN_BLOCKS_OF_SPREAD = 4
 """Minimum number of measured blocks for a simulation; with fewer, the forecast is a bound."""
 
@@ -74,8 +78,10 @@ def judge_counting_gate(
 
 
 def judge_of(terms: GatePlan) -> Callable[..., tuple[GateDecision, ...]]:
-    """Return the function that decides a gate: `judge_gate` or `judge_counting_gate`."""
-    return judge_counting_gate if terms.counted_by else judge_gate
+    """Return the function that decides a gate, a gate that counts, or a slice of a gate."""
+    if terms.counted_by:
+        return judge_counting_gate
+    return judge_gate if terms.slice is None else judge_slice
 
 
 def min_blocks_of(terms: GatePlan, alpha: float) -> int:
@@ -109,6 +115,33 @@ def _decide_all(
         if index in passing
         else GateDecision("undecided", verdict)
         for index, verdict in enumerate(undecided)
+    )
+
+
+def judge_slice(
+    comparisons: Sequence[PairedBlocks], *, min_effect: float, alpha: float
+) -> tuple[GateDecision, ...]:
+    """Decide as `judge_gate`, but ``slower`` needs the evidence with which a join names a runner.
+
+    A slice ends by this rule. The level for ``slower`` is `SLICE_ALPHA_SHARE` of alpha, because a
+    join makes several claims about each benchmark. The interval is that at the stop also for a
+    single benchmark, because a join uses e-values at the stop.
+    """
+    decisions = judge_gate(comparisons, min_effect=min_effect, alpha=alpha)
+    margin, count = margin_of(min_effect), len(comparisons)
+    slower = select_most(
+        lambda level: [judge_at_stop(blocks, margin, level) for blocks in comparisons],
+        lambda verdict: verdict.equivalence_low > margin,
+        SLICE_ALPHA_SHARE * alpha,
+        count,
+    )
+    return tuple(
+        GateDecision("slower", slower[index])
+        if index in slower
+        else decision
+        if decision.outcome == "passes"
+        else replace(decision, outcome="undecided")
+        for index, decision in enumerate(decisions)
     )
 
 
@@ -209,9 +242,9 @@ class GateJudge(InterimAnalysis):
 
     def interim_verdicts(self) -> tuple[InterimVerdict, ...]:
         """Return the decision on each comparison."""
-        judgement = self.plan.judgement
-        assert isinstance(self.plan.terms, GatePlan)
-        judge_all = judge_of(self.plan.terms)
+        judgement, terms = self.plan.judgement, self.plan.terms
+        assert isinstance(terms, GatePlan)
+        judge_all = judge_of(terms)
         decisions = judge_all(
             self.paired_blocks, min_effect=judgement.min_effect, alpha=judgement.alpha
         )

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from equipoise.kinds.fleet.statistics import (
+from equipoise.model.errors import UnusableInput
+from equipoise.stats.hosts import (
     SHARE_OF_HOSTS,
     CampaignState,
     FleetClaims,
@@ -19,7 +20,6 @@ from equipoise.kinds.fleet.statistics import (
     rosters_of,
     share_of_roster,
 )
-from equipoise.model.errors import UnusableInput
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import judge, running_interval
 from packages.equipoise.tests.stats.simulated import (

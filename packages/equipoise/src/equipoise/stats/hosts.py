@@ -205,6 +205,14 @@ def claims_of_fleet(
     return _FleetAnalysis(hosts, margin, alpha, planned_count).claims(seed)
 
 
+def claims_about_hosts(hosts: Sequence[HostBlocks], *, alpha: float) -> tuple[HostClaims, ...]:
+    """Return only the claims about each host, as in `claims_of_fleet` with a planned count."""
+    check_alpha(alpha)
+    _check_hosts(hosts, len(hosts))
+    analysis = _FleetAnalysis(hosts, 0.0, alpha, len(hosts))
+    return tuple(analysis.claims_about_host(index) for index in range(len(hosts)))
+
+
 class _FleetAnalysis:
     """The claims about the campaigns of a fleet at one interim analysis."""
 
