@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from equipoise.kinds.gate.comment import read_summary
+from equipoise.kinds.gate.comment import read_gate, summary_of
 from equipoise.kinds.gate.terms import GatePlan
 from equipoise.model.revisions import BENCHMARK
 from packages.equipoise.tests.cli.conftest import Answer, Equipoise, Gate
@@ -63,7 +63,7 @@ def test_a_slowdown_on_all_runners_fails_with_one_table_for_every_output(
     assert all(line.endswith("| ❌ slower |") for line in lines[2:])
     assert step.read_text() == answer.out
     assert (tmp_path / "gate.md").read_text().startswith(answer.out)
-    assert read_summary(tmp_path / "gate.json").startswith(answer.out)
+    assert summary_of(read_gate(tmp_path / "gate.json")).startswith(answer.out)
     assert "mean of 3" in (tmp_path / "page.md").read_text()
     shown = equipoise("show", "last")
     assert "The gate fails" in shown.out

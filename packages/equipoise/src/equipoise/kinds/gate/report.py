@@ -101,7 +101,7 @@ class GateReport(KindReport):
         lines = (
             line
             for row in _ordered_rows(gate.rows)
-            for line in _cells_of_row(row, _alpha(document))
+            for line in _cells_of_row(gate, row, _alpha(document))
         )
         return (_table_of(gate.rows, lines),)
 
