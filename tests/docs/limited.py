@@ -74,6 +74,8 @@ def without_figures() -> AbstractContextManager[object]:
 
 def limit_python() -> None:
     """Give every campaign that Python starts from here on the limits of `equipoise compare`."""
+    from unittest import mock
+
     from msgspec.structs import replace
 
     from equipoise.design.limits import CampaignLimits
@@ -86,7 +88,7 @@ def limit_python() -> None:
             unlimited(limits, default), blocks=2, min_blocks=1, blocks_before_budget=0, budget_s=1.0
         )
 
-    CampaignLimits.stopping = stopping  # type: ignore[method-assign]
+    mock.patch.object(CampaignLimits, "stopping", stopping).start()
 
 
 if __name__ == "__main__":
