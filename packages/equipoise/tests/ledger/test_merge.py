@@ -218,7 +218,7 @@ def ledgers_of(
 
 @settings(
     deadline=None,
-    max_examples=80,
+    max_examples=200,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )

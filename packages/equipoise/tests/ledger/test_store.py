@@ -80,7 +80,7 @@ trials = st.builds(
 )
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.too_slow])
 @given(
     recorded=st.lists(trials, max_size=4, unique_by=lambda trial: (trial.position, trial.washout))
 )
