@@ -44,9 +44,41 @@ FETCHING_SCRIPT = "scripts/test_tools.sh"
 """Script in the reason of a test that misses a package of a benchmark tool."""
 
 
+LONG_FILES = (
+    "tests/packaging/test_wheel.py",
+    "packages/matching/tests/observation/test_coverage.py",
+    "packages/matching/tests/matching/test_against_r.py",
+    "packages/equipoise/tests/report/test_chromium_kinds.py",
+    "packages/equipoise/tests/report/test_chromium.py",
+    "tests/benchmarks/test_validity.py",
+    "packages/equipoise/tests/interop/test_jmh.py",
+    "packages/equipoise/tests/stats/test_common_ratio.py",
+    "packages/equipoise/tests/ledger/test_merge.py",
+    "tests/fuzz/test_cases.py",
+    "tests/docs/test_examples.py",
+    "packages/equipoise/tests/kinds/fleet/test_command.py",
+    "packages/equipoise/tests/kinds/bisect/test_command.py",
+    "packages/equipoise/tests/test_kinds.py",
+    "tests/chaos/test_chaos.py",
+    "packages/equipoise/tests/cluster/test_faults.py",
+    "packages/equipoise/tests/cli/test_hostile_names.py",
+    "packages/equipoise/tests/kinds/explain/test_guarantees.py",
+    "packages/equipoise/tests/kinds/bisect/test_command_why.py",
+    "packages/equipoise/tests/kinds/explain/test_command.py",
+)
+"""Files that take longest. They start first, so that none of them runs alone at the end: all tests
+of a file run in one process, and a processor without a file is idle."""
+
+
 def pytest_configure() -> None:
     """Hear Ctrl-C also where the shell started the tests in the background, which ignores it."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the longest files first, and leave the order of the others."""
+    ranks = {file: rank for rank, file in enumerate(LONG_FILES)}
+    items.sort(key=lambda item: ranks.get(item.nodeid.partition("::")[0], len(ranks)))
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

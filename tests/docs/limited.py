@@ -2,7 +2,8 @@
 
 Behind what the page says stand at most a few blocks and a second. A built-in study runs its quick
 form with a few levels of each factor that the page does not name, and draws no figures: the tests
-of ``equipoise run`` draw them. Nothing else is changed.
+of ``equipoise run`` draw them. Campaigns that Python starts have as few blocks. Nothing else is
+changed.
 """
 
 from __future__ import annotations
@@ -69,6 +70,25 @@ def without_figures() -> AbstractContextManager[object]:
     from unittest import mock
 
     return mock.patch("equipoise.cli.conducting.write_study_figures")
+
+
+def limit_python() -> None:
+    """Give every campaign that Python starts from here on the limits of `equipoise compare`."""
+    from unittest import mock
+
+    from msgspec.structs import replace
+
+    from equipoise.design.limits import CampaignLimits
+    from equipoise.model.plan import Stopping
+
+    unlimited = CampaignLimits.stopping
+
+    def stopping(limits: CampaignLimits, default: Stopping | None = None) -> Stopping:
+        return replace(
+            unlimited(limits, default), blocks=2, min_blocks=1, blocks_before_budget=0, budget_s=1.0
+        )
+
+    mock.patch.object(CampaignLimits, "stopping", stopping).start()
 
 
 if __name__ == "__main__":

@@ -171,6 +171,8 @@ def scripts_of(example: Example) -> list[str]:
 def script_of(example: Example) -> list[str]:
     """The words that run an example of Python."""
     kept = [PRELUDES.get(example.page, ""), *filter(is_run_here, lines(example))]
+    if any("import equipoise as eq" in line for line in kept):
+        kept = [f"import runpy; runpy.run_path({str(desk.LIMITED)!r})['limit_python']()", *kept]
     return [sys.executable, "-c", "\n".join(kept)]
 
 

@@ -59,9 +59,14 @@ class Stage:
         """Start a campaign that is interrupted before this measured trial; return its run."""
 
         def before_trial(draw: Draw, at: int) -> None:
-            kept = self.ledger.read_run("last").draws[-1]
-            # The block and its layout are in the ledger before each of its trials starts.
-            assert (kept.phase, kept.block, kept.layout) == (draw.phase, draw.block, draw.layout)
+            if at == 0:
+                # The block and its layout are in the ledger before its first trial starts.
+                kept = self.ledger.read_run("last").draws[-1]
+                assert (kept.phase, kept.block, kept.layout) == (
+                    draw.phase,
+                    draw.block,
+                    draw.layout,
+                )
             if (draw.phase, draw.block, at) == ("measured", block, place):
                 raise KeyboardInterrupt
 

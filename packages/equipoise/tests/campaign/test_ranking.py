@@ -90,7 +90,7 @@ ONE_EQUAL = (1.0, 1.1, 1.1, 1.1, 1.0)
 def test_a_decided_candidate_that_cannot_be_the_fastest_leaves() -> None:
     trials = {}
     for leaves in (False, True):
-        plans = [plan_with(ONE_EQUAL, seed) for seed in range(24)]
+        plans = [plan_with(ONE_EQUAL, seed) for seed in range(6)]
         stopping = replace(LEAVING, leave_out_decided=leaves)
         runs = [simulated(replace(plan, stopping=stopping), ONE_EQUAL, 0.01, 300) for plan in plans]
         trials[leaves] = sum(len(run.trials) for run in runs)

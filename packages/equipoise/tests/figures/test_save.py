@@ -72,6 +72,27 @@ def test_the_library_is_one_script_that_cannot_end_itself() -> None:
     assert "<!--" not in library
 
 
+def test_the_library_is_made_once_and_again_if_the_state_folder_lost_or_damaged_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[str] = []
+
+    def bundle(snippet: str, **options: str) -> str:
+        made.append(snippet)
+        return "script\n"
+
+    monkeypatch.setattr("vl_convert.javascript_bundle", bundle)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    library = vega_library.__wrapped__
+    assert [library(), library(), len(made)] == ["script\n", "script\n", 1]
+    (kept,) = (tmp_path / "equipoise/figures").iterdir()
+    kept.write_text(kept.read_text() + "alert(1)")
+    assert [library(), library(), len(made)] == ["script\n", "script\n", 2]
+    # No folder can be below a file.
+    monkeypatch.setenv("XDG_STATE_HOME", str(kept))
+    assert [library(), library(), len(made)] == ["script\n", "script\n", 4]
+
+
 def test_json_in_a_script_can_neither_end_nor_begin_an_element() -> None:
     text = script_json({"name": HOSTILE + "\u2028<!--"})
     assert not set("<>&\u2028") & set(text)

@@ -37,9 +37,10 @@ def stopped(generator: np.random.Generator, effect: float) -> Stopped:
 
     whole = first(MOST)
     blocks = whole.engine.blocks_to_exclude(0.0, ALPHA) or MOST
-    while blocks < MOST and abs(log_ratio(first(blocks))) < math.log1p(0.01):
-        blocks += 1
     ended = first(blocks)
+    while blocks < MOST and abs(log_ratio(ended)) < math.log1p(0.01):
+        ended.append(*(values[blocks] for values in costs))
+        blocks += 1
     return Stopped(ended, log_ratio(ended), log_ratio(first(earliest_block(ALPHA))))
 
 

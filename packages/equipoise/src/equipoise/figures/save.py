@@ -6,6 +6,7 @@ A page contains the JavaScript of Vega, and a policy that forbids other scripts.
 from __future__ import annotations
 
 import base64
+import contextlib
 import functools
 import hashlib
 import json
@@ -13,7 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from equipoise.files.writing import write_or_refuse
+from equipoise.files.state import private_folder
+from equipoise.files.writing import write_or_refuse, write_whole
 from equipoise.model.errors import UnusableInput
 from equipoise.shared.pictures import PIXELS_PER_POINT, png, require_figures, svg, vega_lite_version
 from equipoise.shared.theme import Theme, configuration
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     import altair as alt
 
 
+_LIBRARIES_FOLDER = "figures"
+"""Folder in the state folder, with the JavaScript of Vega."""
 _PAGE = """<!doctype html>
 <html lang="en">
 <head>
@@ -84,13 +88,34 @@ def pixels_of(picture: bytes) -> bytes:
 def vega_library() -> str:
     """Return Vega, Vega-Lite and Vega-Embed as one script of about 0.9 MB.
 
-    The script makes no network request. The first call takes seconds.
+    The script makes no network request. To make it takes seconds, so the state folder keeps it.
     """
     import vl_convert
 
-    return vl_convert.javascript_bundle(
-        "window.vegaEmbed = vegaEmbed;", vl_version=vega_lite_version()
-    )
+    version = vega_lite_version()
+    name = f"vega-lite-{version}-of-{vl_convert.__version__}.js"
+    library = _kept_library(name)
+    if library is None:
+        library = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=version)
+        # A page needs no state folder: the next command makes the script again.
+        with contextlib.suppress(UnusableInput, OSError):
+            content = f"{_digest_of(library)}\n{library}".encode()
+            write_whole(private_folder(_LIBRARIES_FOLDER) / name, content)
+    return library
+
+
+def _kept_library(name: str) -> str | None:
+    """Return a script from the state folder; ``None`` if it is missing or damaged."""
+    try:
+        content = (private_folder(_LIBRARIES_FOLDER) / name).read_bytes().decode()
+    except (UnusableInput, OSError, UnicodeDecodeError):
+        return None
+    digest, _, library = content.partition("\n")
+    return library if digest == _digest_of(library) else None
+
+
+def _digest_of(library: str) -> str:
+    return hashlib.sha256(library.encode()).hexdigest()
 
 
 def script_json(value: Any) -> str:

@@ -19,7 +19,7 @@ from equipoise.model.errors import UnusableInput
 from equipoise.model.quantities import Interval, leaves_out
 from equipoise.model.why import Outcome
 from equipoise.shared.spelling import option
-from equipoise.stats.arrays import as_costs
+from equipoise.stats.arrays import FloatArray, as_costs
 
 CONFIRMED_ABOVE = 0.5
 """Minimum fraction of a confirmed cause, for its whole set in logarithms and for its estimate in
@@ -225,25 +225,37 @@ def _best_fit(bets: FractionSequence, gaps: Sequence[_GapPair]) -> float | None:
     gaps_without, gaps_with = np.array(gaps, dtype=np.float64).T
     is_known = ~(np.isnan(gaps_without) | np.isnan(gaps_with))
     gaps_without, gaps_with = gaps_without[is_known], gaps_with[is_known]
-    sign = 1.0 if np.median(gaps_without) > 0 else -1.0
+    if not np.median(gaps_without) > 0:
+        gaps_without, gaps_with = -gaps_without, -gaps_with
 
     def is_too_small(remaining_fraction: float) -> bool:
-        with np.errstate(invalid="ignore"):
-            errors = sign * (gaps_with - remaining_fraction * gaps_without)
-        return bool(np.nanmedian(errors) > 0.0)
+        return _has_positive_median(gaps_with - remaining_fraction * gaps_without)
 
     low_fraction, high_fraction = -_FIRST_SEARCH_BOUND, _FIRST_SEARCH_BOUND
-    for _ in range(_MAX_DOUBLINGS):
-        if is_too_small(low_fraction) and not is_too_small(high_fraction):
-            break
-        low_fraction, high_fraction = 2.0 * low_fraction, 2.0 * high_fraction
-    for _ in range(_HALVINGS):
-        middle_fraction = 0.5 * (low_fraction + high_fraction)
-        if is_too_small(middle_fraction):
-            low_fraction = middle_fraction
-        else:
-            high_fraction = middle_fraction
+    with np.errstate(invalid="ignore"):
+        for _ in range(_MAX_DOUBLINGS):
+            if is_too_small(low_fraction) and not is_too_small(high_fraction):
+                break
+            low_fraction, high_fraction = 2.0 * low_fraction, 2.0 * high_fraction
+        for _ in range(_HALVINGS):
+            middle_fraction = 0.5 * (low_fraction + high_fraction)
+            if is_too_small(middle_fraction):
+                low_fraction = middle_fraction
+            else:
+                high_fraction = middle_fraction
     return 1.0 - 0.5 * (low_fraction + high_fraction)
+
+
+def _has_positive_median(values: FloatArray) -> bool:
+    """Return whether the median of the values that are not NaN is positive.
+
+    To count the signs is faster than to compute the median.
+    """
+    is_positive, is_other = values > 0.0, values <= 0.0
+    positive_count, other_count = np.count_nonzero(is_positive), np.count_nonzero(is_other)
+    if positive_count != other_count or not positive_count:
+        return bool(positive_count > other_count)
+    return bool(np.max(values[is_other]) + np.min(values[is_positive]) > 0.0)
 
 
 def _known_median(values: Sequence[float]) -> float | None:

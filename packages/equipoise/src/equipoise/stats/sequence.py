@@ -6,8 +6,10 @@ of its block is a tie (`stats.resolution`).
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import itertools
+import math
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -81,7 +83,8 @@ class PairedBlocks:
         self.engine = BettingSequence(differences, signs, tolerances, readings)
         """The bets on these blocks."""
         self.verdicts: dict[tuple[str, float, float], Any] = {}
-        """Cache of the verdicts on the blocks so far (`equipoise.stats.verdict`)."""
+        """Cache of the verdicts on the blocks so far, and of numbers that they share
+        (`equipoise.stats.verdict`)."""
         self._baseline: list[float] = baseline_costs.tolist()
         self._own_baseline: list[float] = baseline_costs.tolist()
         self._candidate: list[float] = candidate_costs.tolist()
@@ -156,36 +159,40 @@ class PairedBlocks:
         mean_baseline = 0.5 * (float(baseline) + float(control))
         self._own_baseline.append(float(baseline))
         self._append_to_lists(
-            mean_baseline, candidate, differences, orders, float(tolerances.max())
+            mean_baseline,
+            float(candidate),
+            float(differences[0]),
+            int(orders[0]),
+            float(tolerances.max()),
         )
 
     def append(
         self, baseline: float, candidate: float, order: int, *, covariates: FloatArray | None = None
     ) -> None:
         """Add the next block; parameters are as in the class, ``covariates`` of shape (2, c)."""
-        baseline_costs, candidate_costs, orders = _checked_arrays([baseline], [candidate], [order])
-        differences, tolerances = self._add_past_values(baseline_costs, candidate_costs)
+        baseline, candidate, order = float(baseline), float(candidate), int(order)
+        # Plain numbers are faster than arrays of one number.
+        if not (
+            baseline >= 0.0 and candidate >= 0.0 and order in (BASELINE_FIRST, CANDIDATE_FIRST)
+        ):
+            _checked_arrays([baseline], [candidate], [order])
+        difference, tolerance = self._add_past_block(baseline, candidate)
         readings = (
             None
             if covariates is None
-            else _readings_of_block(baseline_costs, candidate_costs, covariates)
+            else _readings_of_block(np.array([baseline]), np.array([candidate]), covariates)
         )
-        self.engine.push(float(differences[0]), int(orders[0]), float(tolerances[0]), readings)
-        self._own_baseline.append(float(baseline))
-        self._append_to_lists(baseline, candidate, differences, orders, float(tolerances[0]))
+        self.engine.push(difference, order, tolerance, readings)
+        self._own_baseline.append(baseline)
+        self._append_to_lists(baseline, candidate, difference, order, tolerance)
 
     def _append_to_lists(
-        self,
-        baseline: float,
-        candidate: float,
-        differences: FloatArray,
-        orders: OrderArray,
-        tolerance: float,
+        self, baseline: float, candidate: float, difference: float, order: int, tolerance: float
     ) -> None:
-        self._baseline.append(float(baseline))
-        self._candidate.append(float(candidate))
-        self._recorded_differences.append(float(differences[0]))
-        self._orders.append(int(orders[0]))
+        self._baseline.append(baseline)
+        self._candidate.append(candidate)
+        self._recorded_differences.append(difference)
+        self._orders.append(order)
         self._recorded_tolerances.append(tolerance)
         self.verdicts.clear()
 
@@ -214,6 +221,25 @@ class PairedBlocks:
                 quanta[index] = self._past_values.quantum
             self._past_values.add([cost], [other_cost])
         return self._next_differences(baseline, candidate, quanta), tolerances
+
+    def _add_past_block(self, baseline: float, candidate: float) -> tuple[float, float]:
+        """Do the same as `_add_past_values` for one block."""
+        past_values, tolerance, quantum = self._past_values, 0.0, 0.0
+        smaller, larger = min(baseline, candidate), max(baseline, candidate)
+        if not past_values.has_no_quantum:
+            if past_values.is_empty:
+                costs = np.array([baseline]), np.array([candidate])
+                tolerance = float(self._next_tolerances(*costs)[0])
+            else:
+                tolerance = past_values.tolerance()
+            if not smaller and not past_values.has_inverse_costs:
+                quantum = past_values.quantum
+            past_values.add([baseline], [candidate])
+        if smaller == 0 and larger < TIE_QUANTA * quantum:
+            return math.nan, tolerance
+        with contextlib.nullcontext() if smaller else np.errstate(divide="ignore"):
+            log_baseline, log_candidate = np.log([baseline, candidate]).tolist()
+        return log_candidate - log_baseline, tolerance
 
     def _next_tolerances(self, baseline: FloatArray, candidate: FloatArray) -> FloatArray:
         """Return the tolerances of the pairs of one block; the first block uses its own costs."""

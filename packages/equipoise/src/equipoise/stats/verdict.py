@@ -249,7 +249,10 @@ def typical_ratio(blocks: PairedBlocks) -> float | None:
 
 def typical_log_ratio(blocks: PairedBlocks) -> float | None:
     """Return the Huber centre of the block differences, as in `ComparisonVerdict.typical`."""
-    centre = blocks.engine.centre()
+    key = ("centre", 0.0, 0.0)
+    if key not in blocks.verdicts:
+        blocks.verdicts[key] = blocks.engine.centre()
+    centre: tuple[float, float] | None = blocks.verdicts[key]
     return None if centre is None else centre[0]
 
 
@@ -392,12 +395,6 @@ def judge_by_intervals(
         typical = centre
         # The result reports an estimate outside its interval, and does not move it.
         is_constant = interval[0] <= typical <= interval[1]
-    costs_nothing = not (blocks.baseline.any() or blocks.candidate.any())
-    ln_mean_ratio = (
-        0.0
-        if costs_nothing and len(blocks)
-        else ln_ratio_of_means(blocks.baseline, blocks.candidate)
-    )
     verdict, means_forbid_equivalence = verdict_by_intervals(
         interval,
         equivalence_interval,
@@ -420,9 +417,20 @@ def judge_by_intervals(
         means_forbid_equivalence=means_forbid_equivalence,
         ln_e_value=blocks.engine.ln_e_value(),
         blocks=len(blocks),
-        ln_mean_ratio=ln_mean_ratio,
+        ln_mean_ratio=_ln_mean_ratio(blocks),
         ratio_is_constant=is_constant,
     )
+
+
+def _ln_mean_ratio(blocks: PairedBlocks) -> float:
+    """Return ln of the ratio of means; 0 if all costs are 0. It is computed once for all levels."""
+    key = ("means", 0.0, 0.0)
+    if key not in blocks.verdicts:
+        baseline, candidate = blocks.baseline, blocks.candidate
+        costs_nothing = len(blocks) and not (baseline.any() or candidate.any())
+        blocks.verdicts[key] = 0.0 if costs_nothing else ln_ratio_of_means(baseline, candidate)
+    ln_ratio: float = blocks.verdicts[key]
+    return ln_ratio
 
 
 def verdict_by_intervals(

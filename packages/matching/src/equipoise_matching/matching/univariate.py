@@ -246,12 +246,12 @@ def paired_p_value(differences: Floats, weights: Floats | None) -> float:
 
 def welch_interval(first: Moments, second: Moments) -> tuple[float, float] | None:
     """Return Welch's 95 % interval of the difference of the means; ``None`` without variance."""
-    from scipy.stats import t
+    from scipy import special
 
     squared_error, degrees_of_freedom = _welch(first, second)
     if not squared_error > 0.0 or not degrees_of_freedom > 0.0:
         return None
-    half_width = float(t.ppf(0.975, degrees_of_freedom)) * math.sqrt(squared_error)
+    half_width = float(special.stdtrit(degrees_of_freedom, 0.975)) * math.sqrt(squared_error)
     difference = first.mean - second.mean
     return difference - half_width, difference + half_width
 
@@ -276,7 +276,7 @@ def two_sided_p_value(difference: float, squared_error: float, degrees_of_freedo
 
     If the error is 0, the result is 1 without a difference, else 0; NaN for a single pair.
     """
-    from scipy.stats import t
+    from scipy import special
 
     if math.isnan(squared_error) or (squared_error > 0.0 and not degrees_of_freedom > 0.0):
         return math.nan
@@ -284,4 +284,5 @@ def two_sided_p_value(difference: float, squared_error: float, degrees_of_freedo
         if difference == 0.0:
             return 1.0
         return math.nan if degrees_of_freedom <= 0.0 else 0.0
-    return float(2.0 * t.sf(abs(difference) / math.sqrt(squared_error), degrees_of_freedom))
+    standard_errors = abs(difference) / math.sqrt(squared_error)
+    return float(2.0 * special.stdtr(degrees_of_freedom, -standard_errors))

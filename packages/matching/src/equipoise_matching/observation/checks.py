@@ -191,7 +191,7 @@ def _p_value_of_equality(estimates: list[Estimate]) -> float | None:
     weights = 1.0 / errors**2
     common_effect = float(np.average(effects, weights=weights))
     heterogeneity = float((weights * (effects - common_effect) ** 2).sum())
-    return float(require("scipy.stats", "tests").chi2.sf(heterogeneity, len(effects) - 1))
+    return float(require("scipy.special", "tests").chdtrc(len(effects) - 1, heterogeneity))
 
 
 def _time_text(log: Log, name: str, row: int) -> str:

@@ -388,5 +388,6 @@ def with_error(effect: float, error: float | None, quantile: float) -> Estimate:
 
 def t_quantile(degrees_of_freedom: float, *, intervals: int = 1) -> float:
     """Return the quantile of Student's t for two-sided intervals that hold together at 95 %."""
-    stats: Any = require("scipy.stats", "intervals")
-    return float(stats.t.ppf(1.0 - (1.0 - CONFIDENCE) / (2.0 * intervals), degrees_of_freedom))
+    special: Any = require("scipy.special", "intervals")
+    chance = 1.0 - (1.0 - CONFIDENCE) / (2.0 * intervals)
+    return float(special.stdtrit(degrees_of_freedom, chance))

@@ -173,19 +173,26 @@ def _bisect(
 
 def _p_value(differences: Floats, gamma: float) -> float:
     """Return the largest chance, without an effect, of a rank sum of at least this size."""
-    stats: Any = require("scipy.stats", "bounds")
+    special: Any = require("scipy.special", "bounds")
     different = differences[differences != 0.0]
     count = len(different)
     if not count:
         return 1.0
-    ranks = stats.rankdata(np.abs(different))
+    ranks = _mean_ranks(np.abs(different))
     rank_sum = float(ranks[different > 0.0].sum())
     chance_positive = gamma / (1.0 + gamma)
     if count <= EXACT_PAIRS:
         return _exact_p_value(ranks, rank_sum, chance_positive)
     mean = chance_positive * float(ranks.sum())
     spread = math.sqrt(chance_positive * (1.0 - chance_positive) * float((ranks**2).sum()))
-    return float(stats.norm.sf((rank_sum - mean) / spread))
+    return float(special.ndtr((mean - rank_sum) / spread))
+
+
+def _mean_ranks(values: Floats) -> Floats:
+    """Return the rank of each value, from 1; equal values get their mean rank."""
+    _, groups, counts = np.unique(values, return_inverse=True, return_counts=True)
+    mean_ranks: Floats = (np.cumsum(counts) - (counts - 1) / 2.0)[groups]
+    return mean_ranks
 
 
 def _exact_p_value(ranks: Floats, rank_sum: float, chance_positive: float) -> float:

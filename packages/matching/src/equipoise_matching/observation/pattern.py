@@ -117,7 +117,7 @@ def _p_value(
 
     ``new_part`` (rows,) is the part of the term that the columns of the model do not explain.
     """
-    stats: Any = require("scipy.stats", "tests")
+    special: Any = require("scipy.special", "tests")
     products = new_part * residuals
     degrees_of_freedom = len(residuals) - column_count - 1
     if clusters is not None:
@@ -131,4 +131,5 @@ def _p_value(
     error = max(error_by_equal_variances, float(np.sqrt((products**2).sum())))
     if error <= 0.0 or degrees_of_freedom < 1:
         return 1.0
-    return float(2.0 * stats.t.sf(abs(float(products.sum())) / error, degrees_of_freedom))
+    errors = abs(float(products.sum())) / error
+    return float(2.0 * special.stdtr(degrees_of_freedom, -errors))
