@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 from msgspec import Struct
@@ -74,11 +74,23 @@ def analyse_campaign(record: RunRecord) -> ResultDocument:
     """Compute the result document of a campaign; `why.result.result_of` adds causes of gaps."""
     # Squares of huge values in an imported file overflow. The results are null.
     with paused_garbage_collector(), np.errstate(over="ignore", invalid="ignore"):
-        return _document_of(record)
+        return _document_of(record, _condition_result)
 
 
-def _document_of(record: RunRecord) -> ResultDocument:
-    """Return the kind's own document, or the document of a comparison with the kind's additions."""
+def analyse_comparisons(record: RunRecord) -> ResultDocument:
+    """Compute the result document of a campaign whose conditions have no metrics.
+
+    The distributions of the metrics take most of the time of `analyse_campaign`.
+    """
+    with paused_garbage_collector(), np.errstate(over="ignore", invalid="ignore"):
+        return _document_of(record, _undescribed_condition)
+
+
+def _document_of(record: RunRecord, describe: Callable[..., ConditionResult]) -> ResultDocument:
+    """Return the kind's own document, or the document of a comparison with the kind's additions.
+
+    ``describe`` has the parameters of `_condition_result`.
+    """
     plan = record.plan
     rules, kind = plan.rules, analysis_of(plan.terms)
     own_document = kind.document(record)
@@ -106,7 +118,7 @@ def _document_of(record: RunRecord) -> ResultDocument:
         run=run_info(record, len(complete)),
         environment=record.environment,
         conditions=tuple(
-            _condition_result(plan, index, by_condition, typical)
+            describe(plan, index, by_condition, typical)
             for index in plan.described
             # A campaign over very many commits shows only the commits that ran.
             if rules.shows_every_condition or index in by_condition.analysed
@@ -198,6 +210,21 @@ def _trials_by_condition(record: RunRecord, blocks: Blocks) -> _TrialsByConditio
     )
 
 
+def _undescribed_condition(
+    plan: Plan, index: int, by_condition: _TrialsByCondition, typical: TypicalValue | None = None
+) -> ConditionResult:
+    """Return a condition with the number of its trials, but without metrics."""
+    condition = plan.conditions[index]
+    return ConditionResult(
+        name=condition.name,
+        levels=condition.levels,
+        command=condition.command,
+        trials=len(by_condition.analysed.get(index, [])),
+        failures=by_condition.failures.get(index, 0),
+        metrics={},
+    )
+
+
 def _condition_result(
     plan: Plan, index: int, by_condition: _TrialsByCondition, typical: TypicalValue | None = None
 ) -> ConditionResult:
@@ -229,12 +256,8 @@ def _condition_result(
         metrics[metric] = summary
         if metric in condition.reports and is_wide(summary):
             spread_reasons[metric] = why_wide(metric, values[is_known], trials, seed=plan.seed)
-    return ConditionResult(
-        name=condition.name,
-        levels=condition.levels,
-        command=condition.command,
-        trials=len(analysed),
-        failures=by_condition.failures.get(index, 0),
+    return replace(
+        _undescribed_condition(plan, index, by_condition),
         metrics=metrics,
         unknown={
             metric: why_unknown(analysed, metric)

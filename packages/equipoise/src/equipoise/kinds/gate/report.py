@@ -30,13 +30,16 @@ from equipoise.report.document import (
     columns_and_rows,
 )
 from equipoise.report.kind import KindReport, Title
+from equipoise.report.news import Badge, Change, Tone
 from equipoise.report.renderers.markdown import text
 from equipoise.report.units import (
     estimate_and_interval,
     interval_text,
     metric_value,
+    percent_change,
     percentage,
     shares_alpha,
+    significant,
     waiting_time,
 )
 from equipoise.shared.spelling import option
@@ -47,6 +50,12 @@ OUTCOME_LABELS: dict[GateOutcome, str] = {
     "passes": "✅ passes",
 }
 """Label of each outcome. Rows have this order: outcomes that need action come first."""
+_TONES: dict[GateOutcome, Tone] = {
+    "slower": "slower",
+    "undecided": "undecided",
+    "passes": "equivalent",
+}
+"""Colour of each outcome on a site."""
 _MAX_UNFOLDED_PASSES = 10
 """Maximum number of passing benchmarks that are shown without a fold."""
 _BUDGET_FACTOR = 1.2
@@ -72,6 +81,35 @@ class GateReport(KindReport):
         """Return the outcome, and how many blocks an undecided gate needs."""
         gate = document.gate
         return None if gate is None else (_title(gate), shortage_sentences(gate))
+
+    def changes(self, document: GateDocument) -> Iterator[Change]:
+        """Yield the benchmarks that got slower."""
+        for row in () if document.gate is None else document.gate.rows:
+            if row.outcome == "slower":
+                assert document.gate is not None
+                sentence = f"{_revisions(document.gate)}: {row.summary}"
+                yield Change(f"{document.run.id} {row.benchmark}", sentence, "slower")
+
+    def badges(self, document: GateDocument) -> Iterator[Badge]:
+        """Yield a badge for each benchmark."""
+        for row in () if document.gate is None else document.gate.rows:
+            assert document.gate is not None
+            message = f"{_revisions(document.gate)}: {_outcome_with_interval(row)}"
+            yield Badge(row.benchmark, message, _TONES[row.outcome])
+
+
+def _revisions(gate: GateResult) -> str:
+    return f"{gate.baseline.typed_name} to {gate.candidate.typed_name}"
+
+
+def _outcome_with_interval(row: GateRow) -> str:
+    """Return the outcome, the estimate unless it passes, and half the width of the interval."""
+    words = {"passes": "no slower", "slower": "slower", "undecided": "undecided"}[row.outcome]
+    low, high = row.ratio_ci
+    if row.ratio is None or low is None or high is None:
+        return words
+    estimate = "" if row.outcome == "passes" else f" {percent_change(row.ratio)}"
+    return f"{words},{estimate} ±{significant(50.0 * (high - low), 2)} %"
 
 
 def _title(gate: GateResult) -> str:
