@@ -33,6 +33,7 @@ from equipoise.studies.catalogue import analysis_of, with_findings
 _MAX_PROBLEMS = 5
 """Maximum number of campaigns without a page that are named."""
 _DEFAULT_FULL_PAGES = 10
+_DEFAULT_BUDGET_S = 45.0
 
 
 class SiteOptions(Struct, frozen=True, kw_only=True):
@@ -42,6 +43,7 @@ class SiteOptions(Struct, frozen=True, kw_only=True):
     output: Path
     title: str
     full_pages: int
+    budget: float
     quiet: bool
     color: bool
 
@@ -68,6 +70,12 @@ class SiteOptions(Struct, frozen=True, kw_only=True):
     show_default=True,
     help="Draw figures for the latest N campaigns of each study. A page keeps its figures.",
 )
+@options.number_option(
+    "--budget",
+    default=_DEFAULT_BUDGET_S,
+    metavar="SECONDS",
+    help="Time for pages, the latest first; the next run makes the pages that are left.",
+)
 @options.flag("--quiet", help="Print no summary.")
 @options.color_option
 @options.pass_request(SiteOptions)
@@ -86,6 +94,7 @@ def command(request: SiteOptions) -> int:
         folder=request.output,
         title=request.title,
         full_pages=request.full_pages,
+        budget_s=request.budget,
         program=f"equipoise {metadata.version('equipoise')}, altair {metadata.version('altair')}",
     )
     with work_bar("pages", quiet=request.quiet, color=request.color) as show_progress:
@@ -104,7 +113,11 @@ def command(request: SiteOptions) -> int:
 def _summary_line(folder: Path, report: SiteReport) -> str:
     counts = f"{counted(report.campaigns, 'campaign')}, {counted(report.written, 'page')} written"
     removed = f", {counted(report.removed, 'page')} removed" if report.removed else ""
-    return f"{folder / 'index.html'}: {counts}{removed}"
+    line = f"{folder / 'index.html'}: {counts}{removed}"
+    if report.waiting:
+        left = counted(report.waiting, "page")
+        return f"{line}; {left} left: run the command again, or with a larger --budget"
+    return line
 
 
 def page_of_campaign(task: PageTask) -> PageContent:

@@ -71,7 +71,7 @@ def versions_of(connection: sqlite3.Connection) -> list[RunVersion]:
             id=run_id,
             name=names[number],
             study=study,
-            commands=tuple(map(shortened, read_as(names_json, _names_decoder))),
+            commands=tuple(shortened(command) for command in read_as(names_json, _names_decoder)),
             started_at=started_at,
             host=host,
             part_of=part_of or None,

@@ -66,7 +66,8 @@ def badge_svg(badge: Badge, day: str) -> bytes:
             },
         )
         element.text = text
-    return ElementTree.tostring(svg, encoding="utf-8", xml_declaration=True)
+    content: bytes = ElementTree.tostring(svg, encoding="utf-8", xml_declaration=True)
+    return content
 
 
 def _width(text: str) -> int:

@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import signal
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -39,7 +40,7 @@ from equipoise.site.manifest import (
 
 _MIN_TASKS_FOR_POOL = 12
 """Number of pages from which on processes are started; a process takes a second to start."""
-_CHUNK = 8
+_CHUNK = 4
 """Number of pages that a process takes at a time."""
 _PAGES_BETWEEN_SAVES = 1000
 """Number of pages after which the manifest is saved, so that a killed build can go on there."""
@@ -53,6 +54,8 @@ class SiteRequest(Struct, frozen=True, kw_only=True):
     title: str
     full_pages: int
     """Number of latest campaigns of each study whose pages have distributions and figures."""
+    budget_s: float
+    """Seconds for making pages; the next build makes the pages that are left."""
     program: str
     """Version of Equipoise."""
 
@@ -88,8 +91,23 @@ class SiteReport(Struct, frozen=True):
     """Number of pages that were written."""
     removed: int
     """Number of pages that were removed."""
+    waiting: int
+    """Number of pages that the next build makes."""
     problems: tuple[UnusableInput, ...]
     """Errors about campaigns that have no page."""
+
+
+class _Outcome(Struct, frozen=True):
+    """A page that is written; its text stays in the process that made it."""
+
+    content: PageContent | None
+    """``None`` if the page could not be made."""
+    problem: str = ""
+    hint: str | None = None
+
+
+_WAITING = _Outcome(None)
+"""Stands for a page that is not made yet."""
 
 
 MakePage = Callable[[PageTask], PageContent]
@@ -106,6 +124,7 @@ def build_site(
     Raise `UnusableInput` if a ledger cannot be read, the folder is not that of a site, or a file
     cannot be written.
     """
+    deadline = time.monotonic() + request.budget_s
     with ExitStack() as stack:
         paths = dict.fromkeys(ledger.absolute() for ledger in request.ledgers)
         ledgers = [stack.enter_context(open_for_reading(path)) for path in paths]
@@ -131,9 +150,18 @@ def build_site(
     if tasks:
         save_manifest(request.folder, with_records())
     campaign_by_identity = {campaign.version.identity: campaign for campaign in campaigns}
+    for task in tasks:
+        # Until its page is made, a campaign keeps its page of an earlier build.
+        identity = task.version.identity
+        record = known.get(identity)
+        if record is None or record.page not in present:
+            record = _record_of(campaign_by_identity[identity], _WAITING)
+        current[identity] = replace(record, digest="")
     try:
-        outcomes = _outcomes(make_page, request.folder, tasks)
+        outcomes = _outcomes(make_page, request.folder, tasks, deadline)
         for count, (task, outcome) in enumerate(zip(tasks, outcomes, strict=True), 1):
+            if outcome == _WAITING:
+                continue
             campaign = campaign_by_identity[task.version.identity]
             current[task.version.identity] = _record_of(campaign, outcome)
             if outcome.content is None:
@@ -148,7 +176,9 @@ def build_site(
         if tasks:
             save_manifest(request.folder, with_records())
     removed = _write_index(request, old, with_records())
-    return SiteReport(len(campaigns), len(tasks), removed, tuple(problems))
+    waiting_count = sum(not record.digest for record in current.values())
+    written = len(tasks) - waiting_count
+    return SiteReport(len(campaigns), written, removed, waiting_count, tuple(problems))
 
 
 def _prepare_folders(site: Path) -> Collection[str]:
@@ -229,7 +259,8 @@ def _record_of(campaign: Campaign, outcome: _Outcome) -> PageRecord:
         digest=campaign.digest,
         page=None if content is None else _page_of(version),
         is_full=content is not None and content.is_full,
-        title=f"No page: {outcome.problem}" if content is None else content.title,
+        title=" | ".join(version.commands) if content is None else content.title,
+        problem=outcome.problem,
         noun=version.study if content is None else content.noun,
         name=version.name,
         study=version.study,
@@ -264,25 +295,19 @@ def _write_index(request: SiteRequest, old: Manifest, manifest: Manifest) -> int
         save_manifest(site, replace(final, pending=tuple(sorted(manifest.own_files))))
     for path, content in contents.items():
         write_if_changed(site / path, content)
-    for path in obsolete:
-        (site / path).unlink(missing_ok=True)
+    existing = [path for path in obsolete if os.path.lexists(site / path)]
+    for path in existing:
+        (site / path).unlink()
     if final != old:
         save_manifest(site, final)
-    return sum(path.startswith(f"{CAMPAIGNS}/") for path in obsolete)
+    return sum(path.startswith(f"{CAMPAIGNS}/") for path in existing)
 
 
-class _Outcome(Struct, frozen=True):
-    """A page that is written; its text stays in the process that made it."""
-
-    content: PageContent | None
-    """``None`` if the page could not be made."""
-    problem: str = ""
-    hint: str | None = None
-
-
-def _outcomes(make_page: MakePage, site: Path, tasks: Sequence[PageTask]) -> Iterator[_Outcome]:
+def _outcomes(
+    make_page: MakePage, site: Path, tasks: Sequence[PageTask], deadline: float
+) -> Iterator[_Outcome]:
     """Make and write pages, in the order of the tasks; many pages are made in processes."""
-    make_and_write = partial(_make_and_write, make_page, site)
+    make_and_write = partial(_make_and_write, make_page, site, deadline)
     if len(tasks) < _MIN_TASKS_FOR_POOL:
         yield from map(make_and_write, tasks)
         return
@@ -310,7 +335,10 @@ def _prepare_process() -> None:
     threading.Thread(target=end_with_parent, daemon=True).start()
 
 
-def _make_and_write(make_page: MakePage, site: Path, task: PageTask) -> _Outcome:
+def _make_and_write(make_page: MakePage, site: Path, deadline: float, task: PageTask) -> _Outcome:
+    """Make and write a page, unless the moment ``deadline`` of the monotonic clock has passed."""
+    if time.monotonic() >= deadline:
+        return _WAITING
     try:
         content = make_page(task)
     except UnusableInput as error:

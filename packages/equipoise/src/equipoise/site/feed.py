@@ -56,7 +56,8 @@ def atom_feed(title: str, identifier: str, changes: Sequence[DatedChange], at: f
         address = dated.page or INDEX
         ElementTree.SubElement(entry, "link", rel="alternate", type="text/html", href=address)
         _add(entry, "summary", f"{dated.change.summary} Found by a {dated.noun}.")
-    return ElementTree.tostring(feed, encoding="utf-8", xml_declaration=True) + b"\n"
+    content: bytes = ElementTree.tostring(feed, encoding="utf-8", xml_declaration=True)
+    return content + b"\n"
 
 
 def _add(parent: ElementTree.Element, name: str, text: str) -> None:

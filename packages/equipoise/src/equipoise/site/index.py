@@ -86,6 +86,7 @@ def _campaign_line(record: PageRecord) -> Line:
         record.name,
         counted(record.trials, "trial"),
         *([] if record.host is None else [record.host]),
+        *([] if record.page is not None else [record.problem or "no page yet"]),
     )
     return Line(record.title, record.page, facts)
 

@@ -40,13 +40,16 @@ class PageRecord(Struct, frozen=True, kw_only=True):
     identity: str
     """Identity of the run in every ledger."""
     digest: str
-    """Digest of the number of rows of this run and of each run that its page shows."""
+    """Digest of the number of rows of this run and of each run that its page shows; empty if the
+    page is not up to date."""
     page: SitePath | None
-    """Page of the campaign; null if it could not be made."""
+    """Page of the campaign; null if it could not be made, or is not made yet."""
+    problem: str
+    """Reason why the page could not be made; empty if there is none."""
     is_full: bool
     """Whether the page has the distributions and the figures."""
     title: str
-    """The answer; if there is no page, the reason."""
+    """The answer; if there is no page, the names of the conditions."""
     noun: str
     """Noun for a campaign of this kind, such as ``gate``."""
     name: str

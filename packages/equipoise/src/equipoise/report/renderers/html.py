@@ -122,6 +122,7 @@ def page_environment(*, has_several: bool) -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        auto_reload=False,
     )
     environment.filters |= {"typed": typed, "label": label}
     return environment
