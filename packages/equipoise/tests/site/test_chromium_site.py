@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,16 +11,9 @@ from packages.equipoise.tests.cli.test_show import record
 from packages.equipoise.tests.documents import HOSTILE
 from packages.equipoise.tests.plans import plan_of
 from packages.equipoise.tests.report.accessibility import assert_accessible
-from packages.equipoise.tests.report.chromium import DRAWN, MARKS, Browser, chromium
+from packages.equipoise.tests.report.chromium import DRAWN, MARKS, Browser
 
 pytestmark = pytest.mark.live("chromium")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """One browser for all tests of this file."""
-    with chromium() as one:
-        yield one
 
 
 def assert_only_own_files(browser: Browser, site: Path) -> None:
@@ -34,9 +26,10 @@ def assert_only_own_files(browser: Browser, site: Path) -> None:
 
 
 def test_a_site_is_read_from_disk(browser: Browser, equipoise: Equipoise, tmp_path: Path) -> None:
-    for names in (("a", "b"), (HOSTILE, "b " + HOSTILE)):
+    for names in ((HOSTILE, "b " + HOSTILE), ("a", "b")):
         record(tmp_path / "ledger.db", plan_of(*names), "6.1")
-    assert equipoise("site", "ledger.db", "-o", "site", "--title", HOSTILE).status == 0
+    options = ("--title", HOSTILE, "--full-pages", "1")
+    assert equipoise("site", "ledger.db", "-o", "site", *options).status == 0
     site = tmp_path / "site"
     index = site / "index.html"
     browser.events.clear()
