@@ -1,4 +1,4 @@
-"""What each kind of campaign gives to the feed and to the badges of a site."""
+"""Each kind of campaign has its own news: changes for the feed, and badges."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def test_a_gate_reports_slower_benchmarks_and_a_badge_for_each() -> None:
 def test_a_badge_says_what_was_measured(
     outcome: GateOutcome, ratio_ci: tuple[float | None, float | None], message: str
 ) -> None:
-    document = gated()
-    assert document.gate is not None
-    row = replace(document.gate.rows[0], outcome=outcome, ratio=1.06, ratio_ci=ratio_ci)
-    document: GateDocument = replace(document, gate=replace(document.gate, rows=(row,)))
+    gate = gated().gate
+    assert gate is not None
+    row = replace(gate.rows[0], outcome=outcome, ratio=1.06, ratio_ci=ratio_ci)
+    document: GateDocument = replace(gated(), gate=replace(gate, rows=(row,)))
     (badge,) = kind_report(document).badges(document)
     assert badge.message == message
 

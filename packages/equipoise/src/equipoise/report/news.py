@@ -1,4 +1,4 @@
-"""What a site of many campaigns shows of one campaign: its changes, and the badges of a gate."""
+"""News of one campaign for a site: its changes, and the badges of a gate."""
 
 from __future__ import annotations
 

@@ -70,8 +70,8 @@ def campaigns_of(
     for identity, copy in copies.items():
         if copy.version.part_of in copies:
             parts[str(copy.version.part_of)].append(identity)
-        for mentioned in mentions.get(identity, ((), ()))[1]:
-            explanations[mentioned].append(identity)
+        for explained in mentions.get(identity, ((), ()))[1]:
+            explanations[explained].append(identity)
     campaigns = []
     for identity, (earlier, mentioned) in mentions.items():
         copy = copies[identity]
