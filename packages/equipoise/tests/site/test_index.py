@@ -19,7 +19,6 @@ FIRST = PageRecord(
     identity="1" * 32,
     digest="d",
     page="campaigns/20260301-101500-ab12-11111111.html",
-    problem="",
     is_full=True,
     title="b is slower than a",
     noun="comparison",

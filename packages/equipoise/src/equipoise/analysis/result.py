@@ -65,9 +65,12 @@ from equipoise.model.result import (
     TrialRow,
     TypicalValue,
 )
+from equipoise.stats.describe import describe_quantiles
 
 DESCRIBED_METRICS = ("wall_s", "user_s", "sys_s", "max_rss_bytes", "minor_faults", "major_faults")
 """Metrics that every condition has, besides the metrics that its workload reports."""
+_BRIEF_METRICS = ("wall_s", "max_rss_bytes")
+"""Metrics of a brief description, besides the primary metric."""
 
 
 def analyse_campaign(record: RunRecord) -> ResultDocument:
@@ -78,12 +81,12 @@ def analyse_campaign(record: RunRecord) -> ResultDocument:
 
 
 def analyse_comparisons(record: RunRecord) -> ResultDocument:
-    """Compute the result document of a campaign whose conditions have no metrics.
+    """Compute the result document of a campaign, with the quantiles of few metrics.
 
-    The distributions of the metrics take most of the time of `analyse_campaign`.
+    Modes, drifts and other metrics take most of the time of `analyse_campaign`.
     """
     with paused_garbage_collector(), np.errstate(over="ignore", invalid="ignore"):
-        return _document_of(record, _undescribed_condition)
+        return _document_of(record, _briefly_described_condition)
 
 
 def _document_of(record: RunRecord, describe: Callable[..., ConditionResult]) -> ResultDocument:
@@ -210,19 +213,30 @@ def _trials_by_condition(record: RunRecord, blocks: Blocks) -> _TrialsByConditio
     )
 
 
-def _undescribed_condition(
+def _briefly_described_condition(
     plan: Plan, index: int, by_condition: _TrialsByCondition, typical: TypicalValue | None = None
 ) -> ConditionResult:
-    """Return a condition with the number of its trials, but without metrics."""
+    """Describe the quantiles of the primary metric, the time and the peak memory."""
     condition = plan.conditions[index]
+    analysed = by_condition.analysed.get(index, [])
+    described = dict.fromkeys((plan.judgement.primary_metric, *_BRIEF_METRICS))
+    values_of = values_by_metric(_with_values(analysed), described).items()
+    known = {metric: values[~np.isnan(values)] for metric, values in values_of}
     return ConditionResult(
         name=condition.name,
         levels=condition.levels,
         command=condition.command,
-        trials=len(by_condition.analysed.get(index, [])),
+        trials=len(analysed),
         failures=by_condition.failures.get(index, 0),
-        metrics={},
+        metrics={
+            metric: describe_quantiles(values) for metric, values in known.items() if len(values)
+        },
     )
+
+
+def _with_values(trials: Iterable[Trial]) -> list[Trial]:
+    """Return the trials with valid values: none that timed out, or that this host cannot run."""
+    return [trial for trial in trials if not trial.timed_out and not trial.is_unavailable]
 
 
 def _condition_result(
@@ -234,8 +248,7 @@ def _condition_result(
     reported_metrics = dict.fromkeys(
         sample.metric for trial in analysed for sample in trial.samples if sample.iteration is None
     )
-    # A trial that timed out, or that this host cannot run, has no valid values.
-    valid = [trial for trial in analysed if not trial.timed_out and not trial.is_unavailable]
+    valid = _with_values(analysed)
     metrics: dict[str, MetricSummary] = {}
     spread_reasons: dict[str, str] = {}
     primary_metric = plan.judgement.primary_metric
@@ -256,8 +269,12 @@ def _condition_result(
         metrics[metric] = summary
         if metric in condition.reports and is_wide(summary):
             spread_reasons[metric] = why_wide(metric, values[is_known], trials, seed=plan.seed)
-    return replace(
-        _undescribed_condition(plan, index, by_condition),
+    return ConditionResult(
+        name=condition.name,
+        levels=condition.levels,
+        command=condition.command,
+        trials=len(analysed),
+        failures=by_condition.failures.get(index, 0),
         metrics=metrics,
         unknown={
             metric: why_unknown(analysed, metric)

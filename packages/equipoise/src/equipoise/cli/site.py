@@ -101,9 +101,9 @@ def command(request: SiteOptions) -> int:
         report = build_site(site_request, page_of_campaign, show_progress)
     for problem in report.problems[:_MAX_PROBLEMS]:
         say(problem.what, problem.hint)
-    if hidden_count := len(report.problems) - _MAX_PROBLEMS:
-        if hidden_count > 0:
-            say(f"{counted(hidden_count, 'more campaign')} without a page")
+    hidden_count = len(report.problems) - _MAX_PROBLEMS
+    if hidden_count > 0:
+        say(f"{counted(hidden_count, 'more campaign')} without a page")
     if not request.quiet:
         line = Paragraph(_summary_line(request.output, report))
         print_parts([line], color=request.color)
@@ -160,7 +160,7 @@ def _full(record: RunRecord, task: PageTask, ledger: Ledger) -> tuple[ResultDocu
 
 
 def _brief(record: RunRecord, task: PageTask, ledger: Ledger) -> tuple[ResultDocument, Document]:
-    """Return the result and the document without distributions and figures."""
+    """Return the result and the document without figures, modes, drift and most metrics."""
     from equipoise.analysis.result import analyse_comparisons
 
     (shown,) = records_for_display((record,), show_env=False)
@@ -171,7 +171,7 @@ def _brief(record: RunRecord, task: PageTask, ledger: Ledger) -> tuple[ResultDoc
 
 def _note(run: str) -> str:
     return (
-        "This page leaves out the distributions and the figures; "
+        "This page leaves out the figures, the modes, the drift and most metrics; "
         f"equipoise report {run} -o page.html has them."
     )
 

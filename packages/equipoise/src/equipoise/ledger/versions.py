@@ -11,23 +11,20 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-import msgspec
 from msgspec import Struct
 
-from equipoise.ledger.rows import plan_from_text, read_as
+from equipoise.ledger.rows import plan_from_text
 from equipoise.ledger.run_reference import ORDER, find_mentioned_run, names_of
 from equipoise.model.errors import UnusableInput
-from equipoise.shared.safe_text import shortened
 
 _COUNTED_TABLES = ("segment", "segment_end", "draw", "trial", "warning", "observation")
 """Tables whose rows are counted for each run, in the order of `RunVersion.row_counts`."""
 _TRIALS = _COUNTED_TABLES.index("trial")
 _SELECT_RUNS = f"""
-    SELECT run.number, lower(hex(run.identity)), run.id, study, names, started_at,
+    SELECT run.number, lower(hex(run.identity)), run.id, study, started_at,
         (SELECT name FROM host WHERE host.number = run.host), lower(hex(part_of))
     FROM run ORDER BY {ORDER}
 """
-_names_decoder = msgspec.json.Decoder(tuple[str, ...])
 
 
 class RunVersion(Struct, frozen=True):
@@ -42,8 +39,6 @@ class RunVersion(Struct, frozen=True):
     name: str
     """Shortest unique name of the run in this ledger; usually the id."""
     study: str
-    commands: tuple[str, ...]
-    """Names of the conditions, shortened."""
     started_at: float
     """Start in seconds since the epoch."""
     host: str | None
@@ -71,13 +66,12 @@ def versions_of(connection: sqlite3.Connection) -> list[RunVersion]:
             id=run_id,
             name=names[number],
             study=study,
-            commands=tuple(shortened(command) for command in read_as(names_json, _names_decoder)),
             started_at=started_at,
             host=host,
             part_of=part_of or None,
             row_counts=tuple(count.get(number, 0) for count in counts),
         )
-        for number, identity, run_id, study, names_json, started_at, host, part_of in (
+        for number, identity, run_id, study, started_at, host, part_of in (
             connection.execute(_SELECT_RUNS)
         )
     ]

@@ -157,6 +157,7 @@ def build_site(
         if record is None or record.page not in present:
             record = _record_of(campaign_by_identity[identity], _WAITING)
         current[identity] = replace(record, digest="")
+    written = 0
     try:
         outcomes = _outcomes(make_page, request.folder, tasks, deadline)
         for count, (task, outcome) in enumerate(zip(tasks, outcomes, strict=True), 1):
@@ -164,7 +165,9 @@ def build_site(
                 continue
             campaign = campaign_by_identity[task.version.identity]
             current[task.version.identity] = _record_of(campaign, outcome)
-            if outcome.content is None:
+            if outcome.content is not None:
+                written += 1
+            else:
                 problem = f"campaign {task.version.name} has no page: {outcome.problem}"
                 problems.append(UnusableInput(problem, hint=outcome.hint))
             if count % _PAGES_BETWEEN_SAVES == 0:
@@ -177,7 +180,6 @@ def build_site(
             save_manifest(request.folder, with_records())
     removed = _write_index(request, old, with_records())
     waiting_count = sum(not record.digest for record in current.values())
-    written = len(tasks) - waiting_count
     return SiteReport(len(campaigns), written, removed, waiting_count, tuple(problems))
 
 
@@ -259,8 +261,8 @@ def _record_of(campaign: Campaign, outcome: _Outcome) -> PageRecord:
         digest=campaign.digest,
         page=None if content is None else _page_of(version),
         is_full=content is not None and content.is_full,
-        title=" | ".join(version.commands) if content is None else content.title,
-        problem=outcome.problem,
+        # The names of the conditions may have secret values, which only a page hides.
+        title=f"Campaign {version.name}" if content is None else content.title,
         noun=version.study if content is None else content.noun,
         name=version.name,
         study=version.study,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
+from equipoise.model.plan import COMPARE_STUDY
 from equipoise.model.quantities import counted
 from equipoise.report.news import Badge
 from equipoise.report.renderers.site import IndexSection, Line, index_page
@@ -14,6 +15,7 @@ from equipoise.site.manifest import FEED, INDEX, Manifest, PageRecord
 
 _MAX_CHANGES = 50
 """Number of changes on the index, the latest first."""
+_WAITING, _MISSING = "no page yet", "no page could be made"
 
 
 def index_files(title: str, manifest: Manifest) -> Mapping[str, bytes]:
@@ -81,12 +83,12 @@ def _history_lines(latest_first: Sequence[PageRecord]) -> Iterator[Line]:
 
 def _campaign_line(record: PageRecord) -> Line:
     facts = (
-        record.noun if record.study in ("compare", record.noun) else record.study,
+        record.noun if record.study in (COMPARE_STUDY, record.noun) else record.study,
         f"{datetime.fromtimestamp(record.started_at, UTC):%Y-%m-%d %H:%M} UTC",
         record.name,
         counted(record.trials, "trial"),
         *([] if record.host is None else [record.host]),
-        *([] if record.page is not None else [record.problem or "no page yet"]),
+        *([] if record.page is not None else [_MISSING if record.digest else _WAITING]),
     )
     return Line(record.title, record.page, facts)
 

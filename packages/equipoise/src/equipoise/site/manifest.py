@@ -44,12 +44,10 @@ class PageRecord(Struct, frozen=True, kw_only=True):
     page is not up to date."""
     page: SitePath | None
     """Page of the campaign; null if it could not be made, or is not made yet."""
-    problem: str
-    """Reason why the page could not be made; empty if there is none."""
     is_full: bool
     """Whether the page has the distributions and the figures."""
     title: str
-    """The answer; if there is no page, the names of the conditions."""
+    """The answer; if there is no page, the name of the run."""
     noun: str
     """Noun for a campaign of this kind, such as ``gate``."""
     name: str

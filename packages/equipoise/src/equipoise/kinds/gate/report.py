@@ -84,17 +84,21 @@ class GateReport(KindReport):
 
     def changes(self, document: GateDocument) -> Iterator[Change]:
         """Yield the benchmarks that got slower."""
-        for row in () if document.gate is None else document.gate.rows:
+        gate = document.gate
+        if gate is None:
+            return
+        for row in gate.rows:
             if row.outcome == "slower":
-                assert document.gate is not None
-                sentence = f"{_revisions(document.gate)}: {row.summary}"
-                yield Change(f"{document.run.id} {row.benchmark}", sentence, "slower")
+                key = f"{document.run.id} {row.benchmark}"
+                yield Change(key, f"{_revisions(gate)}: {row.summary}", "slower")
 
     def badges(self, document: GateDocument) -> Iterator[Badge]:
         """Yield a badge for each benchmark."""
-        for row in () if document.gate is None else document.gate.rows:
-            assert document.gate is not None
-            message = f"{_revisions(document.gate)}: {_outcome_with_interval(row)}"
+        gate = document.gate
+        if gate is None:
+            return
+        for row in gate.rows:
+            message = f"{_revisions(gate)}: {_outcome_with_interval(row)}"
             yield Badge(row.benchmark, message, _TONES[row.outcome])
 
 
