@@ -123,7 +123,7 @@ NAMES = (
     "--><svg onload=alert(1)>",
     "\x00\x1b[31m\u202ered",
     "javascript:alert(1)",
-    "\udce9 {{ 7 * 7 }}",
+    "\udce9 {{ 7 * 7 }} \ufffe\uffff",
     "<!ENTITY x SYSTEM 'file:///etc/passwd'>&x;",
 )
 

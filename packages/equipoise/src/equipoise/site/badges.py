@@ -6,7 +6,7 @@ from hashlib import blake2b
 from xml.etree import ElementTree
 
 from equipoise.report.news import Badge, Tone
-from equipoise.shared.safe_text import short_line
+from equipoise.shared.safe_text import short_line, visible
 from equipoise.site.manifest import BADGES
 
 _COLORS: dict[Tone, str] = {
@@ -20,6 +20,8 @@ _LABEL_COLOR = "#1b2026"
 _SVG = "http://www.w3.org/2000/svg"
 _LETTER_WIDTH, _MARGIN, _HEIGHT, _BASELINE = 6.6, 7, 20, 14
 """Pixels of a letter with 11 pixels, on average, of a margin, of the badge, and of its text."""
+_NOT_IN_XML = {0xFFFE: "\\ufffe", 0xFFFF: "\\uffff"}
+"""Escapes of the visible characters that XML 1.0 forbids (section 2.2)."""
 _MAX_LABEL_LETTERS, _MAX_MESSAGE_LETTERS = 40, 90
 _DIGEST_BYTES = 8
 
@@ -32,8 +34,8 @@ def badge_path(badge: Badge) -> str:
 
 def badge_svg(badge: Badge, day: str) -> bytes:
     """Return a badge as SVG; ``day`` is the day of the campaign: ``2026-03-01``."""
-    label = short_line(badge.label, _MAX_LABEL_LETTERS)
-    message = f"{short_line(badge.message, _MAX_MESSAGE_LETTERS)} · {day}"
+    label = xml_text(short_line(badge.label, _MAX_LABEL_LETTERS))
+    message = f"{xml_text(short_line(badge.message, _MAX_MESSAGE_LETTERS))} · {day}"
     label_width, message_width = _width(label), _width(message)
     svg = ElementTree.Element(
         "svg",
@@ -68,6 +70,11 @@ def badge_svg(badge: Badge, day: str) -> bytes:
         element.text = text
     content: bytes = ElementTree.tostring(svg, encoding="utf-8", xml_declaration=True)
     return content
+
+
+def xml_text(text: str) -> str:
+    """Return text with an escape for each character that XML 1.0 cannot hold, even escaped."""
+    return visible(text).translate(_NOT_IN_XML)
 
 
 def _width(text: str) -> int:

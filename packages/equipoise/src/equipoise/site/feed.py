@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from equipoise.model.quantities import iso_time
 from equipoise.report.news import Change
-from equipoise.shared.safe_text import visible
+from equipoise.site.badges import xml_text
 from equipoise.site.manifest import FEED, INDEX
 
 MAX_ENTRIES = 100
@@ -61,5 +61,4 @@ def atom_feed(title: str, identifier: str, changes: Sequence[DatedChange], at: f
 
 
 def _add(parent: ElementTree.Element, name: str, text: str) -> None:
-    # XML cannot hold control characters, not even escaped.
-    ElementTree.SubElement(parent, name).text = visible(text)
+    ElementTree.SubElement(parent, name).text = xml_text(text)
