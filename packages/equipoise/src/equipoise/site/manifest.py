@@ -67,7 +67,7 @@ class PageRecord(Struct, frozen=True, kw_only=True):
 
 
 class Manifest(Struct, frozen=True, kw_only=True):
-    """What a site remembers between two builds."""
+    """Memory of a site between two builds."""
 
     schema: str = _SCHEMA
     program: str = ""
