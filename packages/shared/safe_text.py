@@ -31,6 +31,8 @@ def visible(text: str) -> str:
 
 def visible_lines(text: str) -> str:
     """Return the text as `visible` does, but keep its line feeds and tabs."""
+    if text.isascii() and text.isprintable():
+        return text
     return "".join(
         part if part in ("\n", "\t") else visible(part) for part in re.split(r"([\n\t])", text)
     )

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 import yaml
 
+from equipoise.cli.site import command as site
 from equipoise.kinds.gate.command import command
 from equipoise.kinds.gate.comment import command as comment
 from equipoise.kinds.history.command import command as history
@@ -103,6 +104,14 @@ def said_by(
         timeout=600,
     )
     return said.read_text().split("\0")[:-1]
+
+
+def test_the_site_of_the_example_is_a_command_line() -> None:
+    steps = loaded(EXAMPLES / "github-site.yml")["jobs"]["site"]["steps"]
+    (line,) = [step["run"] for step in steps if "equipoise site" in step.get("run", "")]
+    options = site.make_context("site", shlex.split(line)[2:]).params
+    (pages,) = [step["with"] for step in steps if "upload-pages" in step.get("uses", "")]
+    assert str(options["output"]) == pages["path"]
 
 
 def test_the_action_gives_every_input_to_the_gate(tmp_path: Path) -> None:

@@ -35,6 +35,8 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "matching": frozenset({"model"}),
     "figures": frozenset({"model", "stats", "files"}),
     "report": frozenset({"model", "files", "design", "stats", "figures"}),
+    # A site renders no campaign itself: the command gives it the function that does.
+    "site": frozenset({"model", "files", "ledger", "report"}),
     "interop": frozenset({"model"}),
     "studies": frozenset(
         {"model", "files", "design", "measure", "stats", "figures", "helpers", "matching"}

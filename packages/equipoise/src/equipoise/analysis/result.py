@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 from msgspec import Struct
@@ -65,20 +65,35 @@ from equipoise.model.result import (
     TrialRow,
     TypicalValue,
 )
+from equipoise.stats.describe import describe_quantiles
 
 DESCRIBED_METRICS = ("wall_s", "user_s", "sys_s", "max_rss_bytes", "minor_faults", "major_faults")
 """Metrics that every condition has, besides the metrics that its workload reports."""
+_BRIEF_METRICS = ("wall_s", "max_rss_bytes")
+"""Metrics of a brief description, besides the primary metric."""
 
 
 def analyse_campaign(record: RunRecord) -> ResultDocument:
     """Compute the result document of a campaign; `why.result.result_of` adds causes of gaps."""
     # Squares of huge values in an imported file overflow. The results are null.
     with paused_garbage_collector(), np.errstate(over="ignore", invalid="ignore"):
-        return _document_of(record)
+        return _document_of(record, _condition_result)
 
 
-def _document_of(record: RunRecord) -> ResultDocument:
-    """Return the kind's own document, or the document of a comparison with the kind's additions."""
+def analyse_comparisons(record: RunRecord) -> ResultDocument:
+    """Compute the result document of a campaign, with the quantiles of few metrics.
+
+    Modes, drifts and other metrics take most of the time of `analyse_campaign`.
+    """
+    with paused_garbage_collector(), np.errstate(over="ignore", invalid="ignore"):
+        return _document_of(record, _briefly_described_condition)
+
+
+def _document_of(record: RunRecord, describe: Callable[..., ConditionResult]) -> ResultDocument:
+    """Return the kind's own document, or the document of a comparison with the kind's additions.
+
+    ``describe`` has the parameters of `_condition_result`.
+    """
     plan = record.plan
     rules, kind = plan.rules, analysis_of(plan.terms)
     own_document = kind.document(record)
@@ -106,7 +121,7 @@ def _document_of(record: RunRecord) -> ResultDocument:
         run=run_info(record, len(complete)),
         environment=record.environment,
         conditions=tuple(
-            _condition_result(plan, index, by_condition, typical)
+            describe(plan, index, by_condition, typical)
             for index in plan.described
             # A campaign over very many commits shows only the commits that ran.
             if rules.shows_every_condition or index in by_condition.analysed
@@ -198,6 +213,32 @@ def _trials_by_condition(record: RunRecord, blocks: Blocks) -> _TrialsByConditio
     )
 
 
+def _briefly_described_condition(
+    plan: Plan, index: int, by_condition: _TrialsByCondition, typical: TypicalValue | None = None
+) -> ConditionResult:
+    """Describe the quantiles of the primary metric, the time and the peak memory."""
+    condition = plan.conditions[index]
+    analysed = by_condition.analysed.get(index, [])
+    described = dict.fromkeys((plan.judgement.primary_metric, *_BRIEF_METRICS))
+    values_of = values_by_metric(_with_values(analysed), described).items()
+    known = {metric: values[~np.isnan(values)] for metric, values in values_of}
+    return ConditionResult(
+        name=condition.name,
+        levels=condition.levels,
+        command=condition.command,
+        trials=len(analysed),
+        failures=by_condition.failures.get(index, 0),
+        metrics={
+            metric: describe_quantiles(values) for metric, values in known.items() if len(values)
+        },
+    )
+
+
+def _with_values(trials: Iterable[Trial]) -> list[Trial]:
+    """Return the trials with valid values: none that timed out, or that this host cannot run."""
+    return [trial for trial in trials if not trial.timed_out and not trial.is_unavailable]
+
+
 def _condition_result(
     plan: Plan, index: int, by_condition: _TrialsByCondition, typical: TypicalValue | None = None
 ) -> ConditionResult:
@@ -207,8 +248,7 @@ def _condition_result(
     reported_metrics = dict.fromkeys(
         sample.metric for trial in analysed for sample in trial.samples if sample.iteration is None
     )
-    # A trial that timed out, or that this host cannot run, has no valid values.
-    valid = [trial for trial in analysed if not trial.timed_out and not trial.is_unavailable]
+    valid = _with_values(analysed)
     metrics: dict[str, MetricSummary] = {}
     spread_reasons: dict[str, str] = {}
     primary_metric = plan.judgement.primary_metric

@@ -53,7 +53,10 @@ SUMMARIES = {
         "export": "Write the trials of a campaign for other programs.",
         "completion": "Print the completion script for bash, zsh or fish.",
     },
-    "Team": {"merge": "Merge ledgers into one ledger that has every run once."},
+    "Team": {
+        "merge": "Merge ledgers into one ledger that has every run once.",
+        "site": "Write the campaigns of ledgers as pages that need no server.",
+    },
 }
 """Summaries of commands by heading and name; kinds of campaign add more (`commands`)."""
 

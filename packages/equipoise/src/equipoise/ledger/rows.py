@@ -239,8 +239,8 @@ def _optional_text(value: str | None) -> str | None:
     return None if value is None else as_unicode(value)
 
 
-def recorded_run(connection: sqlite3.Connection, path: Path, run: int) -> RunRecord:
-    """Read the run with a number, after checking each row.
+def recorded_run(connection: sqlite3.Connection, path: Path, run: int, name: str) -> RunRecord:
+    """Read the run with a number and a name, after checking each row.
 
     Raise `UnusableInput` if a row has a value that no campaign records. Raise `ValueError` if a row
     cannot be decoded or contradicts another row.
@@ -254,7 +254,7 @@ def recorded_run(connection: sqlite3.Connection, path: Path, run: int) -> RunRec
     host = None if host_identity is None else HostReference(host_identity.hex(), host_name)
     orders = _DecodedTexts(_order_decoder)
     record = RunRecord(
-        id=name_of(connection, run),
+        id=name,
         identity=identity.hex(),
         host=host,
         plan=plan_from_text(plan_text),
@@ -277,7 +277,7 @@ def recorded_run(connection: sqlite3.Connection, path: Path, run: int) -> RunRec
 
 def check_run(connection: sqlite3.Connection, path: Path, run: int) -> None:
     """Check each row of a run, also against the plan; errors as in `recorded_run`."""
-    recorded_run(connection, path, run)
+    recorded_run(connection, path, run, name_of(connection, run))
     study, names_json, part_of, host_index, plan_text = connection.execute(
         "SELECT study, names, part_of, host_index, plan FROM run WHERE number = ?", (run,)
     ).fetchone()

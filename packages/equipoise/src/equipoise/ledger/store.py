@@ -55,6 +55,7 @@ from equipoise.ledger.run_reference import (
     new_run_id,
 )
 from equipoise.ledger.schema import IDENTITY_BYTES
+from equipoise.ledger.versions import RunVersion, mentions_of, versions_of
 from equipoise.model.errors import UnusableInput
 from equipoise.model.garbage_collection import paused_garbage_collector
 from equipoise.model.host import Certificate, HostReference
@@ -277,15 +278,30 @@ class Ledger(LedgerFile):
         """
         with self.reading(), paused_garbage_collector():
             run = find_run(self.connection, self.path, reference)
-            record = recorded_run(self.connection, self.path, run)
-            if record.plan.rules.earlier_ids:
-                earlier = tuple(self._read_series(record.plan.rules.earlier_ids, run))
-                return replace(record, earlier_runs=earlier)
-            if record.plan.rules.has_members:
-                members = self._runs_of_hosts(record.identity, record.plan)
-                records = (recorded_run(self.connection, self.path, member) for member in members)
-                return replace(record, members=tuple(records))
-            return record
+            return self._read_whole(run, name_of(self.connection, run))
+
+    def read_version(self, version: RunVersion) -> RunRecord:
+        """Read a whole campaign that `run_versions` listed, without a search for its name.
+
+        Raise `UnusableInput` if the ledger lacks an earlier campaign of the series.
+        """
+        with self.reading(), paused_garbage_collector():
+            return self._read_whole(version.number, version.name)
+
+    def _read_whole(self, run: int, name: str) -> RunRecord:
+        """Return a run with the earlier campaigns of its series, or with the runs of its hosts."""
+        record = recorded_run(self.connection, self.path, run, name)
+        if record.plan.rules.earlier_ids:
+            earlier = tuple(self._read_series(record.plan.rules.earlier_ids, run))
+            return replace(record, earlier_runs=earlier)
+        if record.plan.rules.has_members:
+            members = self._runs_of_hosts(record.identity, record.plan)
+            records = (self._record_of(member) for member in members)
+            return replace(record, members=tuple(records))
+        return record
+
+    def _record_of(self, run: int) -> RunRecord:
+        return recorded_run(self.connection, self.path, run, name_of(self.connection, run))
 
     def read_campaigns(self, run_ids: Sequence[str]) -> tuple[RunRecord, ...]:
         """Read campaigns of a series, each without its earlier campaigns.
@@ -309,7 +325,7 @@ class Ledger(LedgerFile):
                     f"the ledger {self.path} lacks campaign {run_id} of the same series",
                     hint=f"use the ledger that has this campaign: {option('ledger', 'FILE')}",
                 ) from error
-            yield recorded_run(self.connection, self.path, run)
+            yield self._record_of(run)
 
     def _runs_of_hosts(self, fleet: str, plan: Plan) -> dict[int, HostReference]:
         """Return the hosts of a fleet, by the number of the host's run in this ledger.
@@ -323,6 +339,19 @@ class Ledger(LedgerFile):
             for (run,) in self.connection.execute(_SELECT_RUN_OF_HOST, parameters):
                 hosts_by_run[run] = host
         return hosts_by_run
+
+    def run_versions(self) -> list[RunVersion]:
+        """Return every run with the number of its rows, in the order of their start."""
+        with self.reading():
+            return versions_of(self.connection)
+
+    def mentions_of(self, version: RunVersion) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the identities of earlier campaigns in the series, and of other mentioned runs.
+
+        Runs that this ledger lacks are left out.
+        """
+        with self.reading():
+            return mentions_of(self.connection, self.path, version.number)
 
     def runs(self) -> list[RunSummary]:
         """Return a summary of every campaign, in the order of their start."""

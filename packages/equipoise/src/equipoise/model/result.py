@@ -133,7 +133,7 @@ class MetricSummary(Struct, frozen=True):
     p95: float
     max: float
     modes: tuple[Mode, ...]
-    """Modes from the lowest up; at least one."""
+    """Modes from the lowest up; at least one, unless they were not searched."""
     drift: Drift | None = None
     log_bayes_factor: float | None = None
     """Approximate log Bayes factor of several modes against one; null with a single peak."""

@@ -427,6 +427,15 @@ def figures_of(document: Document) -> Iterator[Figure]:
             yield from part.figures()
 
 
+def without_figures(parts: Iterable[Part]) -> Iterator[Part]:
+    """Yield the parts of a document except its figures, which are not drawn."""
+    for part in parts:
+        if isinstance(part, Section):
+            yield replace(part, parts=tuple(without_figures(part.parts)))
+        elif not isinstance(part, Figures):
+            yield part
+
+
 def field_cells(part: object, *names: str) -> CsvRow:
     """Return fields of a part of a result as CSV cells; a missing field is unknown."""
     return {name: getattr(part, name, None) for name in names}

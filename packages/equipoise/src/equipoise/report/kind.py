@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from equipoise.model.kinds import kind_of
 from equipoise.report.document import Document, Part, Section, Statement, Table
+from equipoise.report.news import Badge, Change
 
 if TYPE_CHECKING:
     from equipoise.model.result import ConditionResult
@@ -97,6 +98,18 @@ class KindReport:
     def facts(self, result: Any) -> Iterator[tuple[str, str]] | None:
         """Return names and values that describe the campaign."""
         return None
+
+    def series(self, result: Any) -> str | None:
+        """Return a key of the series whose latest campaign has all changes; ``None`` if none."""
+        return None
+
+    def changes(self, result: Any) -> Iterator[Change]:
+        """Yield the changes that the campaign is certain of, for a site."""
+        yield from ()
+
+    def badges(self, result: Any) -> Iterator[Badge]:
+        """Yield a badge for each benchmark, for a site."""
+        yield from ()
 
 
 def kind_report(result: object) -> KindReport:

@@ -63,6 +63,7 @@ from equipoise.report.document import (
 )
 from equipoise.report.json_document import MAX_MIN_EFFECT, is_possible_ratio
 from equipoise.report.kind import KindReport
+from equipoise.report.news import Change
 from equipoise.report.units import estimate_and_interval, percentage, significant, waiting_time
 
 _MAX_COMMIT_ROWS = 20
@@ -96,6 +97,18 @@ class BisectReport(KindReport):
             return f"Which commits from {good} to {bad} changed which benchmarks?"
         metric = metric_name(document.primary_metric)
         return f"Which commit from {good} to {bad} changed the {metric}?"
+
+    def changes(self, document: BisectDocument) -> Iterator[Change]:
+        """Yield the culprits."""
+        for result in document.results:
+            for culprit in result.every_culprit:
+                name = f"{result.benchmark}: " if result.benchmark else ""
+                is_worse = (culprit.ratio or 0.0) > 1.0 or culprit.ratio is None
+                yield Change(
+                    f"{document.run.id} {result.benchmark} {culprit.commit}",
+                    f"{name}{culprit.summary}",
+                    "slower" if is_worse else "faster",
+                )
 
     def document(self, report: ReportInput) -> Document | None:
         """Build the document of a bisection, of one benchmark or of several."""

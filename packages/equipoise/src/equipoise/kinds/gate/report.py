@@ -37,12 +37,15 @@ from equipoise.report.document import (
     columns_and_rows,
 )
 from equipoise.report.kind import KindReport, Title
+from equipoise.report.news import Badge, Change, Tone
 from equipoise.report.renderers.markdown import text
 from equipoise.report.units import (
     estimate_and_interval,
     interval_text,
+    percent_change,
     percentage,
     shares_alpha,
+    significant,
     waiting_time,
 )
 from equipoise.shared.spelling import option
@@ -58,6 +61,12 @@ _EXACT = "exact"
 _JOIN_NOTE = (
     "All outcomes `slower` of a benchmark hold together. Each interval is that of its line alone."
 )
+_TONES: dict[GateOutcome, Tone] = {
+    "slower": "slower",
+    "undecided": "undecided",
+    "passes": "equivalent",
+}
+"""Colour of each outcome on a site."""
 _MAX_UNFOLDED_PASSES = 10
 """Maximum number of passing benchmarks that are shown without a fold."""
 _BUDGET_FACTOR = 1.2
@@ -111,6 +120,39 @@ class GateReport(KindReport):
         if gate is None or not gate.runners:
             return ()
         return (replace(_brief_table(gate), forms=EVERYWHERE),)
+
+    def changes(self, document: GateDocument) -> Iterator[Change]:
+        """Yield the benchmarks that got slower."""
+        gate = document.gate
+        if gate is None:
+            return
+        for row in gate.rows:
+            if row.outcome == "slower":
+                key = f"{document.run.id} {row.benchmark}"
+                yield Change(key, f"{_revisions(gate)}: {row.summary}", "slower")
+
+    def badges(self, document: GateDocument) -> Iterator[Badge]:
+        """Yield a badge for each benchmark."""
+        gate = document.gate
+        if gate is None:
+            return
+        for row in gate.rows:
+            message = f"{_revisions(gate)}: {_outcome_with_interval(row)}"
+            yield Badge(row.benchmark, message, _TONES[row.outcome])
+
+
+def _revisions(gate: GateResult) -> str:
+    return f"{gate.baseline.typed_name} to {gate.candidate.typed_name}"
+
+
+def _outcome_with_interval(row: GateRow) -> str:
+    """Return the outcome, the estimate unless it passes, and half the width of the interval."""
+    words = {"passes": "no slower", "slower": "slower", "undecided": "undecided"}[row.outcome]
+    low, high = row.ratio_ci
+    if row.ratio is None or low is None or high is None:
+        return words
+    estimate = "" if row.outcome == "passes" else f" {percent_change(row.ratio)}"
+    return f"{words},{estimate} ±{significant(50.0 * (high - low), 2)} %"
 
 
 def _title(gate: GateResult) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from msgspec.structs import replace
 
@@ -70,6 +70,7 @@ from equipoise.report.document import (
 )
 from equipoise.report.json_document import MAX_MIN_EFFECT, is_possible_ratio
 from equipoise.report.kind import KindReport
+from equipoise.report.news import Change
 from equipoise.report.units import (
     byte_count,
     duration,
@@ -136,6 +137,19 @@ class HistoryReport(KindReport):
         # `parts_below_answer` already shows the earlier campaigns.
         report = replace(report, other_campaigns=())
         return whole_document(report, curve_answer, all_parts, number_rows(document, result))
+
+    def series(self, document: HistoryDocument) -> str | None:
+        """Return the id of the first campaign of the history."""
+        return next((campaign.run for campaign in document.history.campaigns), None)
+
+    def changes(self, document: HistoryDocument) -> Iterator[Change]:
+        """Yield the confirmed changes."""
+        result = history_of_values(document.history, document.more_is_better)
+        for change in result.changes:
+            if change.confirmed:
+                tone = _color_verdict(document, result, change)
+                key = f"{self.series(document)} {change.later_hash}"
+                yield Change(key, change.summary, tone)
 
     def contradictions(self, document: HistoryDocument) -> Iterator[str]:
         """Yield sentences about impossible values in a document from a file."""
@@ -228,7 +242,9 @@ def _sentence_on_latest(result: HistoryResult) -> Iterator[str]:
     yield f"{name} against {result.baseline.label}: {estimate} ({coverage}{interval}; {blocks})."
 
 
-def _color_verdict(document: HistoryDocument, result: HistoryResult, change: HistoryChange) -> str:
+def _color_verdict(
+    document: HistoryDocument, result: HistoryResult, change: HistoryChange
+) -> Literal["slower", "faster"]:
     """Return the verdict that gives a change its colour; ``change`` has a ratio of values."""
     if change.ratio is None:
         return "slower"

@@ -97,6 +97,9 @@ def shape_section(result: ResultDocument, comparisons: Sequence[Comparison]) -> 
     for index, condition in enumerate(result.conditions):
         metric = kind.metric_of(result, condition)
         lines = tuple(_page_shape_lines(condition, metric, min_effect))
+        if not lines and metric in condition.metrics:
+            # The modes were not searched, and nothing else is unusual.
+            continue
         name = ConditionName(condition.name, color_of(index))
         names_and_lines.append((name, lines or "unknown: no trial has the metric"))
     if not names_and_lines:
@@ -313,8 +316,9 @@ def level_facts(by_level: VarianceByLevel) -> Iterator[tuple[str, str]]:
 def _page_shape_lines(condition: ConditionResult, metric: str, min_effect: float) -> Iterator[str]:
     summary = condition.metrics.get(metric)
     if summary is not None:
-        one_mode = f"1 mode: {metric_formatter(metric)(summary.modes[0].value)}"
-        yield modes_sentence(metric, summary) or one_mode
+        if summary.modes:
+            one_mode = f"1 mode: {metric_formatter(metric)(summary.modes[0].value)}"
+            yield modes_sentence(metric, summary) or one_mode
         if (states := states_sentence(metric, summary)) is not None:
             yield f"change of state: {states}"
         if (drift := drift_sentence(metric, summary, min_effect)) is not None:

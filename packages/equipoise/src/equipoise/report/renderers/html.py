@@ -6,9 +6,10 @@ The page loads nothing from the network, so it can be sent and kept.
 from __future__ import annotations
 
 import base64
+import functools
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -20,6 +21,9 @@ from equipoise.shared.numbers import unbroken
 from equipoise.shared.pictures import MAX_VECTOR_ROWS, require_figures
 from equipoise.shared.safe_text import visible_lines
 from equipoise.shared.theme import configuration
+
+if TYPE_CHECKING:
+    import jinja2
 
 MAX_FLAME_GRAPH_BYTES = 750_000
 """Maximum size of a flame graph in a page; a page must be small enough to send."""
@@ -33,10 +37,26 @@ def page(documents: Sequence[Document]) -> str:
 
     Raise `UnusableInput` if altair or vl-convert is not installed.
     """
-    import jinja2
-    from markupsafe import Markup, escape
+    from markupsafe import Markup
 
     require_figures()
+    library = vega_library()
+    script = page_script()
+    return render_page(
+        "page.html.jinja",
+        documents,
+        # These are our files; Jinja escapes all other values.
+        style=Markup(template_text("page.css")),
+        library=Markup(library),
+        script=Markup(script),
+        policy=content_policy(library, script),
+    )
+
+
+def render_page(template: str, documents: Sequence[Document], **context: Any) -> str:
+    """Return documents as one HTML page; ``context`` has the other values of the template."""
+    from markupsafe import Markup
+
     charts: list[Chart] = []
     documents_with_anchors = [
         (
@@ -46,17 +66,41 @@ def page(documents: Sequence[Document]) -> str:
         )
         for number, document in enumerate(documents, start=1)
     ]
-    library = vega_library()
-    script = _page_script()
+    text = (
+        page_environment(has_several=len(documents) > 1)
+        .get_template(template)
+        .render(
+            documents=documents_with_anchors,
+            has_charts=bool(charts),
+            figures=Markup(script_json(_with_visible_texts(_figures_data(charts)))),
+            **context,
+        )
+    )
+    # A command line may contain bytes that are not Unicode text.
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _figures_data(charts: Sequence[Chart]) -> dict[str, Any]:
+    """Return the data of all charts, and their themes; without charts there are no themes."""
     row_count = sum(chart.row_count for chart in charts)
-    figures = {
+    return {
         "renderer": "svg" if row_count <= MAX_VECTOR_ROWS else "canvas",
-        "themes": {theme: configuration(theme) for theme in ("light", "dark")},
+        "themes": {theme: configuration(theme) for theme in ("light", "dark")} if charts else {},
         "charts": [
             {"anchor": chart.anchor, "specification": chart.specification} for chart in charts
         ],
         "tables": {name: table for chart in charts for name, table in chart.tables.items()},
     }
+
+
+@functools.cache
+def page_environment(*, has_several: bool) -> jinja2.Environment:
+    """Return the environment of the templates; it escapes every text.
+
+    If a page ``has_several`` campaigns, the names for screen readers have their numbers.
+    """
+    import jinja2
+    from markupsafe import Markup, escape
 
     def with_visible_characters(value: object) -> object:
         """Make control characters visible; some of them reverse the text around them."""
@@ -69,7 +113,6 @@ def page(documents: Sequence[Document]) -> str:
 
     def label(name: str, anchor: str) -> str:
         """Return a name for screen readers that is unique on a page with several campaigns."""
-        has_several = len(documents) > 1
         return f"{name}, campaign {anchor.removeprefix('run-')}" if has_several else name
 
     environment = jinja2.Environment(
@@ -79,19 +122,10 @@ def page(documents: Sequence[Document]) -> str:
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        auto_reload=False,
     )
     environment.filters |= {"typed": typed, "label": label}
-    text = environment.get_template("page.html.jinja").render(
-        documents=documents_with_anchors,
-        # These are our files, or text from `script_json`; Jinja escapes all other values.
-        style=Markup((_TEMPLATES_FOLDER / "page.css").read_text(encoding="utf-8")),
-        library=Markup(library),
-        script=Markup(script),
-        figures=Markup(script_json(_with_visible_texts(figures))),
-        policy=content_policy(library, script),
-    )
-    # A command line may contain bytes that are not Unicode text.
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+    return environment
 
 
 def _with_visible_texts(value: Any) -> Any:
@@ -224,6 +258,12 @@ def _figure_view(figure: Figure, anchor: str, charts: list[Chart], *, on_paper: 
     )
 
 
-def _page_script() -> str:
-    scripts = [(_TEMPLATES_FOLDER / name).read_text(encoding="utf-8") for name in _SCRIPTS]
+def template_text(name: str) -> str:
+    """Return the text of a file next to the templates."""
+    return (_TEMPLATES_FOLDER / name).read_text(encoding="utf-8")
+
+
+def page_script() -> str:
+    """Return the script of a page, which draws its charts and sets its theme."""
+    scripts = map(template_text, _SCRIPTS)
     return "\n".join(['(() => {\n"use strict";', *scripts, "})();"])
