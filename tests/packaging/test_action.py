@@ -231,7 +231,7 @@ def test_slices_of_several_runners_are_joined_by_the_last_job(
         )
         assert not job.failed, job.output
         words = said(origin.path)
-        assert words[-4:] == ["--slice", "equipoise-slice.db", "--", "./b"]
+        assert words[-6:] == ["--slice", "equipoise-slice.db", "--host", name, "--", "./b"]
         assert "Comment" not in job.steps
     assert sorted(runner.artifacts) == [f"equipoise-slice-{name}" for name in ("a", "b", "c")]
     assert len({key.rsplit("-", 2)[0] for key in runner.caches}) == 3

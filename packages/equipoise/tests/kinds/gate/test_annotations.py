@@ -91,6 +91,18 @@ def test_each_forge_receives_the_same_pages_as_before(
     assert (tmp_path / "report.json").read_text() == snapshot(name="Code Quality report")
 
 
+def test_a_code_quality_report_needs_no_forge_and_no_token(
+    tmp_path: Path, equipoise: Equipoise
+) -> None:
+    (tmp_path / "gate.json").write_bytes(encode(gate_document_of(row("a", "passes", 0.9, 1.01))))
+    answer = equipoise("comment", "--code-quality", "report.json", "gate.json")
+    assert (answer.status, answer.err) == (0, "")
+    assert json.loads((tmp_path / "report.json").read_text()) == []
+    answer = equipoise("comment", "--code-quality", "missing/report.json", "gate.json")
+    assert answer.status == 2
+    assert "missing" in answer.err
+
+
 def test_a_token_that_may_only_comment_costs_only_the_check(
     forge: ForgeServer, tmp_path: Path, equipoise: Equipoise
 ) -> None:

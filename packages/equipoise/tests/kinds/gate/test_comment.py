@@ -328,6 +328,7 @@ def test_an_event_without_a_pull_request_is_refused(
     )
     assert numbered.status == 0, numbered
     assert forge.last_of_comment() == ("POST", "/repos/owner/name/issues/9/comments")
+    assert [check["head_sha"] for check in forge.checks()] == [HEAD]
 
 
 @pytest.mark.parametrize(
@@ -365,6 +366,7 @@ def test_the_second_job_comments_on_the_pull_request_of_the_fork_that_github_nam
     answer = equipoise("comment", "--github", str(result), environment=variables)
     assert answer.status == 0, answer
     assert forge.last_of_comment() == ("POST", "/repos/owner/name/issues/7/comments")
+    assert [check["head_sha"] for check in forge.checks()] == [HEAD]
     for branch, sha in (("patch-1", "c" * 40), ("other", HEAD)):
         event.write_text(workflow_run(branch, sha))
         answer = equipoise("comment", "--github", str(result), environment=variables)

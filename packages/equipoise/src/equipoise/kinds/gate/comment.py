@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from equipoise.cli import options
+from equipoise.cli.options.outputs import check_folder
 from equipoise.cli.streams import say
 from equipoise.cli.writing import write_file
 from equipoise.files.writing import read_whole
@@ -95,6 +96,7 @@ def command(request: CommentRequest) -> int:
     document = read_gate(request.file)
     show = (lambda message: None) if request.quiet else say
     if request.code_quality is not None:
+        check_folder(request.code_quality)
         write_file(request.code_quality, code_quality_report(document))
     summary = summary_of(document)
     environment = own_environment()
