@@ -9,6 +9,7 @@ import base64
 import contextlib
 import functools
 import hashlib
+import importlib.metadata
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -93,7 +94,7 @@ def vega_library() -> str:
     import vl_convert
 
     version = vega_lite_version()
-    name = f"vega-lite-{version}-of-{vl_convert.__version__}.js"
+    name = f"vega-lite-{version}-of-{importlib.metadata.version('vl-convert-python')}.js"
     library = _kept_library(name)
     if library is None:
         library = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=version)
