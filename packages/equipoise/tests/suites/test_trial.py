@@ -89,6 +89,7 @@ def test_repetitions_of_go_are_one_value_and_packages_are_distinguished(tmp_path
     assert {name: metric["value"] for name, metric in values.items()} == {
         "example.com/m.BenchmarkAdd-2 time_s": pytest.approx(20e-9),
         "example.com/m/inside.BenchmarkAdd-2 time_s": pytest.approx(7e-9),
+        "example.com/m/inside.BenchmarkAdd-2 allocated_bytes": 3.0,
     }
     assert not any("iteration" in metric for metric in values.values())
 
