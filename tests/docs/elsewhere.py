@@ -70,6 +70,11 @@ ELSEWHERE = {
         "writes to GitHub",
         "packages/equipoise/tests/kinds/gate/test_comment.py::test_the_first_gate_writes_a_comment_on_github_and_the_next_one_replaces_it",
     ),
+    "equipoise gate --join slice-*.db": Elsewhere(
+        "reads the files of other jobs",
+        "packages/equipoise/tests/kinds/gate/test_join.py"
+        "::test_a_slice_succeeds_also_if_its_own_gate_fails",
+    ),
     "equipoise gate --baseline main --kind cargo": Elsewhere(
         "cargo asks crates.io",
         "packages/equipoise/tests/kinds/gate/test_tools.py::test_a_warning_names_a_cargo_benchmark_that_only_one_revision_has",

@@ -49,7 +49,7 @@ FEW_LEVELS = {
 def limited(words: Sequence[str]) -> list[str]:
     """The words of a command line with the limits of its command."""
     name, *rest = words
-    behind = [] if "--join" in rest else list(LIMITS.get(name, ()))
+    behind = list(LIMITS.get(name, ()))
     if "--layouts" in rest:
         behind += ["--blocks", "24"]
     if "--what-varies" in rest:
