@@ -52,7 +52,6 @@ LONG_FILES = (
     "packages/equipoise/tests/report/test_chromium.py",
     "tests/benchmarks/test_validity.py",
     "packages/equipoise/tests/interop/test_jmh.py",
-    "packages/equipoise/tests/stats/test_common_ratio.py",
     "packages/equipoise/tests/ledger/test_merge.py",
     "tests/fuzz/test_cases.py",
     "tests/docs/test_examples.py",

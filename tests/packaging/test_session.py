@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import subprocess
@@ -75,3 +76,12 @@ def test_an_orphan_that_outlives_the_session_fails_it(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "processes left behind by tests" in done.stdout
     assert "sleep 900" in done.stdout
+
+
+def test_every_file_that_starts_early_exists() -> None:
+    (names,) = (
+        ast.literal_eval(node.value)
+        for node in ast.parse(CONFTEST.read_text()).body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "LONG_FILES"
+    )
+    assert [name for name in names if not (CONFTEST.parent / name).is_file()] == []

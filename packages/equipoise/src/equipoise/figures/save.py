@@ -91,12 +91,12 @@ def vega_library() -> str:
 
     The script makes no network request. To make it takes seconds, so the state folder keeps it.
     """
-    import vl_convert
-
     version = vega_lite_version()
     name = f"vega-lite-{version}-of-{importlib.metadata.version('vl-convert-python')}.js"
     library = _kept_library(name)
     if library is None:
+        import vl_convert
+
         library = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=version)
         # A page needs no state folder: the next command makes the script again.
         with contextlib.suppress(UnusableInput, OSError):
