@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from equipoise.model.plan import Plan
 from equipoise.model.quantities import Interval
+from equipoise.model.record import CampaignWarning
 from equipoise.model.result import Verdict
 from equipoise.model.why import Outcome
 
@@ -33,6 +34,8 @@ class ComparisonStatus(Struct, frozen=True):
     """Whether more of the metric is better, so that a cost is the inverse of a value."""
     search_status: str = ""
     """Text that replaces the ratio of a search: ``12 of 64 commits are left``."""
+    warning: CampaignWarning | None = None
+    """Warning that the rest of the budget cannot decide the comparison."""
 
 
 class CampaignProgress(Struct, frozen=True):

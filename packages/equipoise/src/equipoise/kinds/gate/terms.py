@@ -24,6 +24,19 @@ MIN_EFFECT = 2.0
 """Default smallest effect that matters, in percent."""
 
 
+class KnownNoise(Struct, frozen=True):
+    """The noise of a comparison in an earlier gate on the same host."""
+
+    run: str
+    """Id of the earlier gate."""
+    spread: float
+    """Robust standard deviation of the log ratio of one block."""
+    block_s: float
+    """Mean seconds of one block of the benchmark: one trial of each revision."""
+    blocks: int
+    """Number of blocks of the earlier gate that the two numbers come from."""
+
+
 class GatePlan(Struct, Terms, frozen=True, tag_field=TAG, tag="gate"):
     """Terms of a gate. All comparisons on all metrics share one false-discovery rate.
 
@@ -42,6 +55,8 @@ class GatePlan(Struct, Terms, frozen=True, tag_field=TAG, tag="gate"):
     """Whether an undecided benchmark fails the gate."""
     bisect_argvs: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Argument vector that bisects each benchmark, by the benchmark's name."""
+    known_noises: tuple[KnownNoise | None, ...] = ()
+    """Noise of each comparison in earlier gates; empty if no comparison has one."""
 
     def check_resumable(self, run: str) -> None:
         """Refuse to continue, because the checked-out revisions no longer exist."""
@@ -63,6 +78,19 @@ GateOutcome = Literal["slower", "passes", "undecided"]
 the whole interval is at most this effect. ``undecided``: neither is true."""
 
 
+class GateRowForecast(Struct, frozen=True):
+    """The time that an undecided benchmark needs, at its noise so far."""
+
+    blocks: int
+    """Forecast number of blocks until the decision, measured blocks included."""
+    seconds: float
+    """Seconds of these blocks, without other benchmarks."""
+    min_effect: float | None = None
+    """Smallest larger ``--min-effect``, in percent, that the budget would decide; null if none."""
+    min_effect_s: float | None = None
+    """Forecast seconds with this larger effect."""
+
+
 class GateRow(Struct, frozen=True):
     """One benchmark: the candidate revision against the baseline on one metric."""
 
@@ -82,6 +110,9 @@ class GateRow(Struct, frozen=True):
     most ``significance_level``."""
     equivalence_level: float
     """1 minus the coverage of ``equivalence_ci``."""
+    forecast: GateRowForecast | None = None
+    """Null if the benchmark is decided, or if it is too close to the smallest effect that matters or
+    has too few blocks for a forecast."""
 
 
 class GateShortage(Struct, frozen=True):
