@@ -34,7 +34,7 @@ _RELATIVE_ERROR = 1.25
 """Standard error of the typical log ratio, times the square root of the blocks, over the spread."""
 _MAX_WEIGHT_OF_EARLIER_BLOCKS = 8
 """Maximum number of blocks for which the spread of an earlier gate counts."""
-_SUGGESTED_EFFECTS = (1.0, 2.0, 3.0, 5.0, 10.0, 15.0, 20.0, 30.0, 50.0, 100.0)
+_SUGGESTED_EFFECTS = (1, 2, 3, 5, 10, 15, 20, 30, 50, 100)
 """Values of ``--min-effect`` that a forecast may name, in percent."""
 
 
@@ -189,18 +189,6 @@ def choose(benchmarks: Sequence[OpenBenchmark], left_s: float, min_blocks: int) 
     return tuple(sorted(chosen))
 
 
-def beyond_budget(benchmarks: Sequence[OpenBenchmark], left_s: float) -> tuple[OpenBenchmark, ...]:
-    """Return the benchmarks with a forecast that end after the budget, if the schedule holds."""
-    forecast_s = 0.0
-    beyond: list[OpenBenchmark] = []
-    for benchmark in sorted(benchmarks, key=lambda each: _place(each, left_s, 0)):
-        if math.isfinite(benchmark.remaining_s):
-            forecast_s += benchmark.remaining_s
-            if forecast_s > left_s:
-                beyond.append(benchmark)
-    return tuple(beyond)
-
-
 def warning_of_budget(name: str, forecast: GateRowForecast) -> CampaignWarning:
     """Return the warning that the budget probably cannot decide a benchmark."""
     hint = f"raise {option('budget')}"
@@ -212,5 +200,5 @@ def warning_of_budget(name: str, forecast: GateRowForecast) -> CampaignWarning:
 
 def larger_effect_clause(forecast: GateRowForecast) -> str:
     """Return a clause that says which ``--min-effect`` decides sooner, and when."""
-    effect = option("min_effect", forecast.min_effect)
+    effect = option("min_effect", f"{forecast.min_effect:g}")
     return f"{effect} would decide in {waiting_time(forecast.min_effect_s or 0.0)}"

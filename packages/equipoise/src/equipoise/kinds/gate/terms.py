@@ -111,8 +111,8 @@ class GateRow(Struct, frozen=True):
     equivalence_level: float
     """1 minus the coverage of ``equivalence_ci``."""
     forecast: GateRowForecast | None = None
-    """Null if the benchmark is decided, or if it is too close to the smallest effect that matters or
-    has too few blocks for a forecast."""
+    """Null if the benchmark is decided or has too few blocks for a forecast, if its change is too
+    close to the smallest effect that matters, or if it is the only one (`GateShortage`)."""
 
 
 class GateShortage(Struct, frozen=True):

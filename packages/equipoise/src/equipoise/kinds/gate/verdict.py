@@ -22,7 +22,6 @@ from equipoise.kinds.gate.schedule import (
     MIN_BLOCKS_OF_FORECAST,
     ComparisonState,
     OpenBenchmark,
-    beyond_budget,
     choose,
     forecast_blocks,
     pooled_spread,
@@ -347,20 +346,20 @@ class GateJudge(InterimAnalysis):
         if left_s < MIN_LEFT_SHARE * stopping.budget_s or stopping.min_blocks_explicit:
             return
         judgement, contrasts, states = self.plan.judgement, self.plan.contrasts, self._states()
-        benchmarks = [
-            benchmark for benchmark in self._open_benchmarks() if benchmark.needed_blocks > 0.0
-        ]
-        for benchmark in beyond_budget(benchmarks, left_s):
+        undecided_count = sum(not state.is_decided for state in states)
+        for benchmark in self._open_benchmarks():
+            if benchmark.index in self._warnings or benchmark.remaining_s <= left_s:
+                continue
             state = states[benchmark.index * len(self._metrics)]
             forecast = row_forecast(
                 state,
                 benchmark.needed_blocks,
                 benchmark.block_s,
-                left_s / len(benchmarks),
+                left_s / undecided_count,
                 min_effect=judgement.min_effect,
                 alpha=judgement.alpha,
             )
-            if forecast is not None and benchmark.index not in self._warnings:
+            if forecast is not None:
                 candidate = self.plan.conditions[contrasts[benchmark.index].candidate]
                 name = candidate.levels.get(BENCHMARK, candidate.name)
                 self._warnings[benchmark.index] = warning_of_budget(name, forecast)
