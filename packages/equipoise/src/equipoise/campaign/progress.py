@@ -78,6 +78,16 @@ class ProgressListener:
         """Receive the end of the segment, whatever its reason."""
 
 
+def new_warnings(
+    statuses: Sequence[ComparisonStatus], shown: set[CampaignWarning]
+) -> tuple[CampaignWarning, ...]:
+    """Return the warnings of comparisons that are not in ``shown`` yet, and add them to it."""
+    warnings = dict.fromkeys(status.warning for status in statuses)
+    unseen = tuple(each for each in warnings if each is not None and each not in shown)
+    shown.update(unseen)
+    return unseen
+
+
 MAX_EXTRA_BUDGET_SHARE = 0.5
 """Maximum share of the budget that a campaign may add to reach a verdict."""
 

@@ -1,7 +1,9 @@
 """The gate: compare two revisions of a repository, and fail if the later one is slower.
 
 terms      what a gate adds to a plan and to a result document
+schedule   forecasts of what each benchmark needs, and which benchmarks the next block runs
 verdict    the decision, during the campaign and at its end, and a forecast of the needed blocks
+earlier    the noise of benchmarks in earlier gates of the ledger
 analysis   the result, computed from the recorded blocks
 report     the question that a report answers, the answer, and the summary for a pull request
 command    ``equipoise gate``, and the plan that compares two revisions

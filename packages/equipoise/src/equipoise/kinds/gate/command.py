@@ -25,6 +25,7 @@ from equipoise.cli.streams import say
 from equipoise.cli.writing import write_file
 from equipoise.design.command_line import shell_line
 from equipoise.design.limits import CampaignLimits, metric_names
+from equipoise.kinds.gate.earlier import with_known_noises
 from equipoise.kinds.gate.report import gate_document, shortage_sentences
 from equipoise.kinds.gate.terms import (
     COMMENT_MARK,
@@ -34,6 +35,7 @@ from equipoise.kinds.gate.terms import (
     GatePlan,
     GateResult,
 )
+from equipoise.measure.environment import snapshot
 from equipoise.measure.scratch import scratch_folder
 from equipoise.model.errors import EXIT_DONE, EXIT_GATE_FAILED, UnusableInput
 from equipoise.model.plan import Judgement, Plan, Stopping
@@ -271,6 +273,7 @@ def command(gate_options: GateOptions) -> int:
         checkouts = check_out_and_build(request, scratch, builds, show=on_step)
         plan, warnings = gate_plan(request, checkouts, scratch)
         plan = replace(plan, command_line=_recorded_command(request, program, plan.seed))
+        plan = with_known_noises(plan, ledger, snapshot().get("cpu_model"))
         warnings = (*_warnings(request, of_working_tree=gate_options.candidate is None), *warnings)
         run_id = conduct.start(plan, ledger, listener, warnings=warnings)
         result = analyse(run_id, ledger, output)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -153,6 +153,12 @@ def shortage_sentences(gate: GateResult) -> tuple[str, ...]:
             f"to {option('min_effect')} {gate.min_effect:g}, or trials vary too much."
         )
         action = f"Raise {option('min_effect')}, or run again with a larger {option('budget')}"
+    elif len(gate.rows) > 1:
+        problem = (
+            f"Measured too little: {shortage.undecided} of {len(gate.rows)} benchmarks are "
+            f"undecided; a gate that decides all takes about {waiting_time(shortage.needed_s)}."
+        )
+        action = f"Run again with {option('budget', math.ceil(_BUDGET_FACTOR * shortage.needed_s))}"
     else:
         qualifier = "at least " if shortage.is_lower_bound else "about "
         problem = (
@@ -173,7 +179,8 @@ def _row_tables(rows: Sequence[GateRow], alpha: float) -> Iterator[Part]:
     """Build the table of the rows; many passing rows are folded."""
     outcomes = list(OUTCOME_LABELS)
     ordered_rows = sorted(rows, key=lambda row: outcomes.index(row.outcome))
-    cells = [_cells_of_row(row, alpha) for row in ordered_rows]
+    has_forecast = any(row.forecast is not None for row in rows)
+    cells = [_cells_of_row(row, alpha) | _needed_time(row, has_forecast) for row in ordered_rows]
     # The separator between two cells in Markdown has three characters.
     lengths = (sum(len(text(cell)) + 3 for cell in row.values()) for row in cells)
     shown_count = bisect.bisect_right(list(itertools.accumulate(lengths)), _MAX_ROW_CHARACTERS)
@@ -195,6 +202,7 @@ def _brief_table(gate: GateResult) -> Table:
     rows, outcomes = gate.rows, list(OUTCOME_LABELS)
     shown_rows = sorted(rows, key=lambda row: outcomes.index(row.outcome))[:_MAX_UNFOLDED_PASSES]
     hidden_count = len(rows) - len(shown_rows)
+    has_forecast = any(row.forecast is not None for row in shown_rows)
     cells = (
         {
             "benchmark:name": row.benchmark,
@@ -203,6 +211,7 @@ def _brief_table(gate: GateResult) -> Table:
             "change between": interval_text(row.equivalence_ci, "open"),
             "outcome": OUTCOME_LABELS[row.outcome],
         }
+        | _needed_time(row, has_forecast)
         for row in shown_rows
     )
     notes = [f"A benchmark fails if its whole change is above {gate.min_effect:g} %."]
@@ -211,7 +220,20 @@ def _brief_table(gate: GateResult) -> Table:
     return Table(*columns_and_rows(cells), notes=tuple(notes), forms=BRIEF_TERMINAL)
 
 
-def _cells_of_row(row: GateRow, alpha: float) -> Mapping[str, str]:
+def _needed_time(row: GateRow, has_forecast: bool) -> dict[str, str]:
+    """Return the cell about the time that an undecided row needs, if any row has a forecast."""
+    if not has_forecast:
+        return {}
+    forecast = row.forecast
+    if forecast is None:
+        return {"needs": UNKNOWN if row.outcome == "undecided" else ""}
+    if forecast.min_effect is None or forecast.min_effect_s is None:
+        return {"needs": waiting_time(forecast.seconds)}
+    sooner = f"{waiting_time(forecast.min_effect_s)} for {forecast.min_effect:g} %"
+    return {"needs": f"{waiting_time(forecast.seconds)} ({sooner})"}
+
+
+def _cells_of_row(row: GateRow, alpha: float) -> dict[str, str]:
     change, interval = estimate_and_interval(
         row.ratio, row.ratio_ci, unknown=UNKNOWN, unlimited="open"
     )

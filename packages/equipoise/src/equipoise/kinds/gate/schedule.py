@@ -191,14 +191,17 @@ def choose(benchmarks: Sequence[OpenBenchmark], left_s: float, min_blocks: int) 
 
 def warning_of_budget(name: str, forecast: GateRowForecast) -> CampaignWarning:
     """Return the warning that the budget probably cannot decide a benchmark."""
-    hint = f"raise {option('budget')}"
-    if forecast.min_effect is not None:
-        hint += f", or {larger_effect_clause(forecast)}"
-    summary = f"the budget cannot decide {name}: it needs {waiting_time(forecast.seconds)}"
-    return CampaignWarning("needs_more_time", f"{summary} at this noise", hint)
+    return CampaignWarning(
+        "needs_more_time",
+        f"the budget probably cannot decide {name}: it {needed_time_clause(forecast)}",
+        f"raise {option('budget')} or {option('min_effect')}; the other benchmarks come first",
+    )
 
 
-def larger_effect_clause(forecast: GateRowForecast) -> str:
-    """Return a clause that says which ``--min-effect`` decides sooner, and when."""
+def needed_time_clause(forecast: GateRowForecast) -> str:
+    """Return ``needs about 40 min at this noise; --min-effect 5 would decide in 2 min``."""
+    clause = f"needs about {waiting_time(forecast.seconds)} at this noise"
+    if forecast.min_effect is None or forecast.min_effect_s is None:
+        return clause
     effect = option("min_effect", f"{forecast.min_effect:g}")
-    return f"{effect} would decide in {waiting_time(forecast.min_effect_s or 0.0)}"
+    return f"{clause}; {effect} would decide in {waiting_time(forecast.min_effect_s)}"

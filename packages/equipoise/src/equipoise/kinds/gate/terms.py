@@ -116,24 +116,22 @@ class GateRow(Struct, frozen=True):
 
 
 class GateShortage(Struct, frozen=True):
-    """The blocks of an undecided gate: how many are measured, and how many are needed."""
+    """What an undecided gate lacks: how much is measured, and how much is needed."""
 
     undecided: int
     """Number of undecided benchmarks."""
     blocks: int
     """Number of measured blocks of the undecided benchmark with the fewest blocks."""
     block_s: float
-    """Mean seconds of a block."""
+    """Mean seconds of a block of the undecided benchmarks."""
     needed_blocks: int | None
     """Forecast number of blocks until all benchmarks are decided, measured blocks included. Null if
     a change is too close to the smallest effect that matters."""
+    needed_s: float | None
+    """Forecast seconds of a gate that decides all benchmarks, without its warm-up. Null if
+    ``needed_blocks`` is null."""
     is_lower_bound: bool = False
     """Whether too few blocks ran for a forecast, and ``needed_blocks`` is only a lower bound."""
-
-    @property
-    def needed_s(self) -> float | None:
-        """Seconds that the needed blocks take; ``None`` without a forecast."""
-        return None if self.needed_blocks is None else self.needed_blocks * self.block_s
 
 
 class GateResult(Struct, frozen=True):

@@ -190,11 +190,14 @@ def comparison_state(
 
 
 class MeanSeconds:
-    """Mean seconds of one block of each benchmark, over the blocks that ran the benchmark."""
+    """Mean seconds of one block of each benchmark, over the blocks that ran the benchmark.
+
+    ``known`` has the noises of earlier gates, or is empty.
+    """
 
     def __init__(self, contrasts: Sequence[Contrast], known: Sequence[KnownNoise | None]) -> None:
         self._contrasts = contrasts
-        self._known_s = [None if noise is None else noise.block_s for noise in known]
+        self._known_s = [0.0 if noise is None else noise.block_s for noise in known]
         self._total_s = [0.0] * len(contrasts)
         self._blocks = [0] * len(contrasts)
 
@@ -210,7 +213,7 @@ class MeanSeconds:
         """Return the seconds of a benchmark; 0 if neither this nor an earlier gate ran it."""
         if self._blocks[index]:
             return self._total_s[index] / self._blocks[index]
-        return self._known_s[index] or 0.0
+        return self._known_s[index] if self._known_s else 0.0
 
     def spent(self, index: int) -> float:
         """Return the seconds of all blocks of a benchmark."""
