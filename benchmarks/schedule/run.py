@@ -39,10 +39,16 @@ from packages.equipoise.tests.plans import trial_of
 ALPHA, MIN_EFFECT = 0.05, 2.0
 SLOWER = math.log(1.05)
 SPREADS, SECONDS = (0.002, 0.05), (0.05, 1.0)
-"""Bounds of the noise and of the seconds of a trial; the logarithms are uniform."""
+"""Bounds of the noise and of the seconds of a trial; the logarithms are uniform.
+
+The noise is the standard deviation of the log time. For heavy tails it is the scale of Student's t
+with 3 degrees of freedom, and for spikes the noise of the trials without a spike.
+"""
 FULL_BLOCKS = 250
 """Length of a full run, which finds nearly all slowdowns under each noise."""
 NOISES = ("normal", "heavy tails", "two modes", "drift", "spikes", "autocorrelated")
+TWO_MODES_SCALE = 1.0 / math.sqrt(9.0 * 0.3 * 0.7 + 0.25)
+"""Scale that gives the noise with two modes a standard deviation of 1."""
 SHARE = 0.1
 """Time of the scheduled gate over that of the full run."""
 
@@ -53,9 +59,8 @@ class SimulatedSuite:
     def __init__(self, noise: str, seed: int, benchmarks: int, planted: int) -> None:
         self.random = np.random.default_rng(seed)
         self.noise, self.clock_s, self._previous = noise, 0.0, 0.0
-        low, high = map(math.log, SPREADS)
-        self.spreads = np.exp(self.random.uniform(low, high, benchmarks))
-        self.seconds = np.exp(self.random.uniform(*map(math.log, SECONDS), benchmarks))
+        self.spreads = np.exp(self.random.uniform(*np.log(SPREADS), benchmarks))
+        self.seconds = np.exp(self.random.uniform(*np.log(SECONDS), benchmarks))
         self.planted = frozenset(self.random.choice(benchmarks, planted, replace=False).tolist())
         self._is_slower = np.zeros(2 * benchmarks)
         self._is_slower[[2 * index + 1 for index in self.planted]] = 1.0
@@ -95,7 +100,7 @@ class SimulatedSuite:
             case "heavy tails":
                 return random.standard_t(3, count)
             case "two modes":
-                return 3.0 * (random.random(count) < 0.3) + 0.5 * normal
+                return TWO_MODES_SCALE * (3.0 * (random.random(count) < 0.3) + 0.5 * normal)
             case "spikes":
                 return normal + 10.0 * random.random(count) * (random.random(count) < 0.05)
             case "autocorrelated":

@@ -245,7 +245,7 @@ class GateJudge(InterimAnalysis):
             (None,) * (metric_count * contrast_count)
         )
         self._mean_seconds = MeanSeconds(plan.contrasts, self._known[::metric_count])
-        self._outcomes: tuple[GateOutcome, ...] = ("undecided",) * len(self._known)
+        self._outcomes: tuple[GateOutcome, ...] = tuple("undecided" for _ in self._known)
         self._warnings: dict[int, CampaignWarning] = {}
         """Warning about each benchmark that the budget cannot decide, by its contrast."""
         self._min_blocks = max(MIN_BLOCKS_OF_FORECAST, required_blocks(plan, stopping))
