@@ -1,4 +1,4 @@
-"""What the schedule of a gate saves in a suite of a hundred benchmarks, and what it misses.
+"""How much time the schedule of a gate saves in a suite, and which slowdowns it misses.
 
 Simulated gates with the real judge, the real schedule and a simulated clock::
 
@@ -59,11 +59,16 @@ class SimulatedSuite:
     def __init__(self, noise: str, seed: int, benchmarks: int, planted: int) -> None:
         self.random = np.random.default_rng(seed)
         self.noise, self.clock_s, self._previous = noise, 0.0, 0.0
-        self.spreads = np.exp(self.random.uniform(*np.log(SPREADS), benchmarks))
-        self.seconds = np.exp(self.random.uniform(*np.log(SECONDS), benchmarks))
+        self.spreads = self._log_uniform(SPREADS, benchmarks)
+        self.seconds = self._log_uniform(SECONDS, benchmarks)
         self.planted = frozenset(self.random.choice(benchmarks, planted, replace=False).tolist())
         self._is_slower = np.zeros(2 * benchmarks)
         self._is_slower[[2 * index + 1 for index in self.planted]] = 1.0
+
+    def _log_uniform(self, bounds: tuple[float, float], count: int) -> NDArray[np.float64]:
+        low, high = bounds
+        values: NDArray[np.float64] = low * (high / low) ** self.random.random(count)
+        return values
 
     def clock(self) -> float:
         """Return the simulated time."""

@@ -117,7 +117,7 @@ def _shortage(
     contrast_costs: Sequence[ContrastCosts],
     decisions: Sequence[GateDecision],
 ) -> GateShortage | None:
-    """Return what the only benchmark of a gate lacks; ``None`` if it is decided."""
+    """Return the shortage of a gate with one benchmark; ``None`` if it is decided."""
     undecided = [decision for decision in decisions if decision.outcome == "undecided"]
     if not undecided:
         return None
@@ -148,7 +148,7 @@ def _shortage(
 def _shared_shortage(
     plan: Plan, rows: Sequence[GateRow], times: MeanSeconds
 ) -> GateShortage | None:
-    """Return what the undecided benchmarks of a suite lack; ``None`` if all are decided."""
+    """Return the shortage of a suite; ``None`` if all benchmarks are decided."""
     metric_count = len(rows) // len(plan.contrasts)
     undecided: dict[int, list[GateRow]] = defaultdict(list)
     for index, row in enumerate(rows):

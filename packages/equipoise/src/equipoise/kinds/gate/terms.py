@@ -116,7 +116,7 @@ class GateRow(Struct, frozen=True):
 
 
 class GateShortage(Struct, frozen=True):
-    """What an undecided gate lacks: how much is measured, and how much is needed."""
+    """The time of an undecided gate: how much is measured, and how much is needed."""
 
     undecided: int
     """Number of undecided benchmarks."""
