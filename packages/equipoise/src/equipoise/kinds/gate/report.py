@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -180,7 +180,7 @@ def _row_tables(rows: Sequence[GateRow], alpha: float) -> Iterator[Part]:
     outcomes = list(OUTCOME_LABELS)
     ordered_rows = sorted(rows, key=lambda row: outcomes.index(row.outcome))
     has_forecast = any(row.forecast is not None for row in rows)
-    cells = [_cells_of_row(row, alpha) | _needed_time(row, has_forecast) for row in ordered_rows]
+    cells = [_cells_of_row(row, alpha, has_forecast=has_forecast) for row in ordered_rows]
     # The separator between two cells in Markdown has three characters.
     lengths = (sum(len(text(cell)) + 3 for cell in row.values()) for row in cells)
     shown_count = bisect.bisect_right(list(itertools.accumulate(lengths)), _MAX_ROW_CHARACTERS)
@@ -209,9 +209,9 @@ def _brief_table(gate: GateResult) -> Table:
             "baseline:number": _median_text(row.baseline_median, row.metric),
             "candidate:number": _median_text(row.candidate_median, row.metric),
             "change between": interval_text(row.equivalence_ci, "open"),
+            **(_needed_time(row) if has_forecast else {}),
             "outcome": OUTCOME_LABELS[row.outcome],
         }
-        | _needed_time(row, has_forecast)
         for row in shown_rows
     )
     notes = [f"A benchmark fails if its whole change is above {gate.min_effect:g} %."]
@@ -220,10 +220,8 @@ def _brief_table(gate: GateResult) -> Table:
     return Table(*columns_and_rows(cells), notes=tuple(notes), forms=BRIEF_TERMINAL)
 
 
-def _needed_time(row: GateRow, has_forecast: bool) -> dict[str, str]:
-    """Return the cell about the time that an undecided row needs, if any row has a forecast."""
-    if not has_forecast:
-        return {}
+def _needed_time(row: GateRow) -> Mapping[str, str]:
+    """Return the cell about the time that an undecided row needs."""
     forecast = row.forecast
     if forecast is None:
         return {"needs": UNKNOWN if row.outcome == "undecided" else ""}
@@ -233,7 +231,7 @@ def _needed_time(row: GateRow, has_forecast: bool) -> dict[str, str]:
     return {"needs": f"{waiting_time(forecast.seconds)} ({sooner})"}
 
 
-def _cells_of_row(row: GateRow, alpha: float) -> dict[str, str]:
+def _cells_of_row(row: GateRow, alpha: float, *, has_forecast: bool) -> Mapping[str, str]:
     change, interval = estimate_and_interval(
         row.ratio, row.ratio_ci, unknown=UNKNOWN, unlimited="open"
     )
@@ -244,6 +242,7 @@ def _cells_of_row(row: GateRow, alpha: float) -> dict[str, str]:
         "change:number": change,
         "interval": interval,
         "equivalence interval": _equivalence_interval(row, alpha),
+        **(_needed_time(row) if has_forecast else {}),
         "outcome": OUTCOME_LABELS[row.outcome],
     }
 
