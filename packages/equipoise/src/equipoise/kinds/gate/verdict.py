@@ -293,8 +293,14 @@ class GateJudge(InterimAnalysis):
     def needed_conditions(self, phase: Phase, block: int) -> tuple[int, ...]:
         """Return the conditions of the benchmarks that the schedule chooses for the next block."""
         conditions = super().needed_conditions(phase, block)
-        left_s = self._left_s()
-        if phase == "warmup" or not self._has_schedule or left_s <= 0.0:
+        left_s, stopping = self._left_s(), self._stopping
+        # These blocks beat the budget, so it shares none of them.
+        full_blocks = max(
+            stopping.min_blocks if stopping.min_blocks_explicit else 0,
+            stopping.blocks_before_budget,
+        )
+        has_choice = phase == "measured" and self._has_schedule and left_s > 0.0
+        if not has_choice or self._block_count < full_blocks:
             return conditions
         contrasts = self.plan.contrasts
         benchmarks = [
