@@ -94,6 +94,7 @@ bench: $(VENV)/dev $(VENV)/package ## run every benchmark (hours; wants an idle 
 	@set -e; for part in equal more beside fresh speed; do echo "== benchmarks/functions: $$part"; $(PYTHON_IN_VENV) benchmarks/functions/run.py $$part; done
 	@echo "== benchmarks/matching"; $(PYTHON_IN_VENV) -m benchmarks.matching
 	@echo "== benchmarks/ranking"; $(PYTHON_IN_VENV) -m benchmarks.ranking.run
+	@echo "== benchmarks/schedule"; $(PYTHON_IN_VENV) -m benchmarks.schedule.run
 	@echo "== benchmarks/validity"; $(PYTHON_IN_VENV) -m benchmarks.validity
 	@set -e; for part in blocks intervals first_block covariates layouts slow_runs carry_over statements; do echo "== benchmarks/validity: $$part"; $(PYTHON_IN_VENV) -m benchmarks.validity.$$part; done
 	@echo "== benchmarks/bisect"; $(PYTHON_IN_VENV) -m benchmarks.bisect

@@ -88,6 +88,14 @@ def block_seconds(block: Iterable[Trial]) -> float:
     return max(0.0, max(ends) - min(starts)) if starts else 0.0
 
 
+def seconds_of_conditions(block: Sequence[Trial]) -> dict[int, float]:
+    """Share the seconds of a block among its conditions, in proportion to their wall time."""
+    wall_s = {trial.condition: trial.accounting.wall_s or 0.0 for trial in block}
+    total_s = sum(wall_s.values())
+    scale = block_seconds(block) / total_s if total_s > 0.0 else 0.0
+    return {condition: scale * seconds for condition, seconds in wall_s.items()}
+
+
 def seconds_of_segments(record: RunRecord) -> float:
     """Return the total seconds of all segments; a killed segment ends with its last trial."""
     total_s = 0.0

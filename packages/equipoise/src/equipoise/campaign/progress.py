@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from equipoise.model.plan import Plan
 from equipoise.model.quantities import Interval
+from equipoise.model.record import CampaignWarning
 from equipoise.model.result import Verdict
 from equipoise.model.why import Outcome
 
@@ -33,6 +34,8 @@ class ComparisonStatus(Struct, frozen=True):
     """Whether more of the metric is better, so that a cost is the inverse of a value."""
     search_status: str = ""
     """Text that replaces the ratio of a search: ``12 of 64 commits are left``."""
+    warning: CampaignWarning | None = None
+    """Warning that the rest of the budget cannot decide the comparison."""
 
 
 class CampaignProgress(Struct, frozen=True):
@@ -73,6 +76,16 @@ class ProgressListener:
 
     def segment_ended(self) -> None:
         """Receive the end of the segment, whatever its reason."""
+
+
+def new_warnings(
+    statuses: Sequence[ComparisonStatus], shown: set[CampaignWarning]
+) -> tuple[CampaignWarning, ...]:
+    """Return the warnings of comparisons that are not in ``shown`` yet, and add them to it."""
+    warnings = dict.fromkeys(status.warning for status in statuses)
+    unseen = tuple(each for each in warnings if each is not None and each not in shown)
+    shown.update(unseen)
+    return unseen
 
 
 MAX_EXTRA_BUDGET_SHARE = 0.5

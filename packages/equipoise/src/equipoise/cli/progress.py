@@ -10,10 +10,11 @@ import sys
 import time
 from collections.abc import Callable
 
-from equipoise.campaign.progress import CampaignProgress, ProgressListener
+from equipoise.campaign.progress import CampaignProgress, ProgressListener, new_warnings
 from equipoise.cli.streams import say
 from equipoise.cli.study_forecast import MIN_FORECAST_S, StudyForecast
 from equipoise.model.plan import COMMAND, Plan
+from equipoise.model.record import CampaignWarning
 
 MIN_BUDGET_FOR_FORECAST_S = 120.0
 """Minimum budget of a study for which a forecast is printed before its first block."""
@@ -41,7 +42,8 @@ def progress_for(
 class ProgressLines(ProgressListener):
     """Lines that forecast the time of a long study, and report the state of a search for commits.
 
-    `equipoise compare` prints no lines.
+    They also warn of comparisons that the budget cannot decide. `equipoise compare` prints no
+    lines.
     """
 
     def __init__(
@@ -52,6 +54,7 @@ class ProgressLines(ProgressListener):
         self._forecast: StudyForecast | None = None
         self._printed_search = ""
         self._printed_at = -math.inf
+        self._shown_warnings: set[CampaignWarning] = set()
 
     def segment_started(
         self, run_id: str, plan: Plan, earliest_block: int, blocks_before: int
@@ -77,7 +80,9 @@ class ProgressLines(ProgressListener):
             say(sentence)
 
     def block_ended(self, progress: CampaignProgress) -> None:
-        """Print the state of a search if it has changed, at most once in `MIN_FORECAST_S`."""
+        """Print new warnings, and the state of a search at most once in `MIN_FORECAST_S`."""
+        for warning in new_warnings(progress.statuses, self._shown_warnings):
+            say(warning.summary, warning.hint)
         search = "; ".join(
             status.search_status for status in progress.statuses if status.search_status
         )

@@ -10,12 +10,18 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID
 from rich.table import Table
 from rich.text import Text
 
-from equipoise.campaign.progress import CampaignProgress, ComparisonStatus, ProgressListener
+from equipoise.campaign.progress import (
+    CampaignProgress,
+    ComparisonStatus,
+    ProgressListener,
+    new_warnings,
+)
 from equipoise.cli.study_forecast import StudyForecast
 from equipoise.cli.work_bars import MIN_REDRAW_S, description_column
 from equipoise.model.inverse_ratios import inverse_interval, inverse_ratio
 from equipoise.model.metrics import verdict_word
 from equipoise.model.plan import Plan
+from equipoise.model.record import CampaignWarning
 from equipoise.report.renderers.terminal import RICH_STYLES
 from equipoise.report.units import estimate_and_interval, time_left_text
 from equipoise.shared.safe_text import visible
@@ -67,6 +73,7 @@ class ProgressBar(ProgressListener):
         self._max_blocks: int | None = None
         self._drawn_at = 0.0
         self._forecast: StudyForecast | None = None
+        self._shown_warnings: set[CampaignWarning] = set()
 
     def segment_started(
         self, run_id: str, plan: Plan, earliest_block: int, blocks_before: int
@@ -109,7 +116,9 @@ class ProgressBar(ProgressListener):
         self._describe(f"building {' and '.join(names)}")
 
     def block_ended(self, progress: CampaignProgress) -> None:
-        """Show the blocks, the time left, and the interval of an undecided comparison."""
+        """Show new warnings, the blocks, the time left, and an undecided comparison's interval."""
+        for warning in new_warnings(progress.statuses, self._shown_warnings):
+            self._say(f"{visible(warning.summary)}\n  hint: {warning.hint}")
         if not self._is_due():
             return
         statuses = progress.statuses

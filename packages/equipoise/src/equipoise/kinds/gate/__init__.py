@@ -1,8 +1,10 @@
 """The gate: compare two revisions of a repository, and fail if the later one is slower.
 
 terms           what a gate adds to a plan and to a result document
+schedule        forecasts of what each benchmark needs, and the benchmarks of the next block
 verdict         the decision, during the campaign and at its end, and a forecast of its blocks
 counts          the words for counts in place of times
+earlier         the noise of benchmarks in earlier gates of the ledger
 analysis        the result, computed from the recorded blocks
 slices          the gate of one of several runners, as a file
 joined_verdict  the decision over several runners

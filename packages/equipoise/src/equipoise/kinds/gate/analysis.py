@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import shlex
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -18,13 +18,29 @@ from equipoise.analysis.redaction import TextReplacements
 from equipoise.campaign.blocks import block_seconds
 from equipoise.design.command_line import shell_line, shell_line_with_placeholders
 from equipoise.kinds.gate.counts import counts_clause, counts_sentence
-from equipoise.kinds.gate.terms import GateOutcome, GatePlan, GateResult, GateRow, GateShortage
-from equipoise.kinds.gate.verdict import GateDecision, forecast_gate, judge_of, min_blocks_of
+from equipoise.kinds.gate.schedule import forecast_blocks, needed_time_clause, row_forecast
+from equipoise.kinds.gate.terms import (
+    GateOutcome,
+    GatePlan,
+    GateResult,
+    GateRow,
+    GateRowForecast,
+    GateShortage,
+)
+from equipoise.kinds.gate.verdict import (
+    GateDecision,
+    MeanSeconds,
+    comparison_state,
+    forecast_gate,
+    judge_of,
+    min_blocks_of,
+)
 from equipoise.model.plan import Plan
 from equipoise.model.quantities import counted
 from equipoise.model.record import RunRecord
 from equipoise.model.revisions import BENCHMARK, BENCHMARK_SUFFIX
 from equipoise.stats.exact_counts import repeats_exactly
+from equipoise.stats.verdict import margin_of
 
 
 class GateAnalysis(AnalysisKind):
@@ -78,9 +94,11 @@ def gate_result(plan: Plan, blocks: Blocks) -> GateResult | None:
     paired_blocks = [costs.paired_blocks for costs in contrast_costs]
     judge_all = judge_of(terms)
     decisions = judge_all(paired_blocks, min_effect=min_effect, alpha=plan.judgement.alpha)
+    times = _benchmark_times(plan, blocks)
+    forecasts = _row_forecasts(plan, contrast_costs, decisions, times)
     rows = tuple(
-        _gate_row(plan, costs, decision)
-        for costs, decision in zip(contrast_costs, decisions, strict=True)
+        _gate_row(plan, costs, decision, forecast)
+        for costs, decision, forecast in zip(contrast_costs, decisions, forecasts, strict=True)
     )
     outcomes = Counter(row.outcome for row in rows)
     return GateResult(
@@ -90,7 +108,9 @@ def gate_result(plan: Plan, blocks: Blocks) -> GateResult | None:
         passed=not (outcomes["slower"] or (terms.fails_undecided and outcomes["undecided"])),
         rows=rows,
         summary=_gate_sentence(terms, rows, outcomes, min_effect),
-        shortage=_shortage(plan, blocks, contrast_costs, decisions),
+        shortage=_shortage(plan, blocks, contrast_costs, decisions)
+        if len(plan.contrasts) == 1 or terms.counted_by
+        else _shared_shortage(plan, rows, times),
         counted_by=terms.counted_by,
         bisect_lines=joined_bisect_lines(
             {
@@ -108,7 +128,7 @@ def _shortage(
     contrast_costs: Sequence[ContrastCosts],
     decisions: Sequence[GateDecision],
 ) -> GateShortage | None:
-    """Return how many blocks the undecided benchmarks need; ``None`` if all are decided."""
+    """Return the shortage of a gate with one benchmark, or with counts; ``None`` if decided."""
     terms = plan.terms
     assert isinstance(terms, GatePlan)
     undecided = [decision for decision in decisions if decision.outcome == "undecided"]
@@ -123,20 +143,100 @@ def _shortage(
         seed=plan.seed,
     )
     known_forecasts = [forecast for forecast in forecasts if forecast is not None]
+    block_s = sum(map(block_seconds, blocks.values())) / len(blocks)
+    needed_blocks = (
+        max(forecast.blocks for forecast in known_forecasts)
+        if len(known_forecasts) == len(undecided)
+        else None
+    )
     return GateShortage(
         undecided=len(undecided),
         blocks=min(decision.verdict.blocks for decision in undecided),
-        block_s=sum(map(block_seconds, blocks.values())) / len(blocks),
-        needed_blocks=(
-            max(forecast.blocks for forecast in known_forecasts)
-            if len(known_forecasts) == len(undecided)
-            else None
-        ),
+        block_s=block_s,
+        needed_blocks=needed_blocks,
+        needed_s=None if needed_blocks is None else needed_blocks * block_s,
         is_lower_bound=any(forecast.is_lower_bound for forecast in known_forecasts),
     )
 
 
-def _gate_row(plan: Plan, costs: ContrastCosts, decision: GateDecision) -> GateRow:
+def _shared_shortage(
+    plan: Plan, rows: Sequence[GateRow], times: MeanSeconds
+) -> GateShortage | None:
+    """Return the shortage of a suite; ``None`` if all benchmarks are decided."""
+    metric_count = len(rows) // len(plan.contrasts)
+    undecided: dict[int, list[GateRow]] = defaultdict(list)
+    for index, row in enumerate(rows):
+        if row.outcome == "undecided":
+            undecided[index // metric_count].append(row)
+    if not undecided:
+        return None
+    spent_s = sum(map(times.spent, range(len(plan.contrasts))))
+    needed_s: float | None = spent_s
+    needed_blocks: int | None = 0
+    for benchmark, open_rows in undecided.items():
+        forecasts = [row.forecast for row in open_rows if row.forecast is not None]
+        if len(forecasts) < len(open_rows) or needed_s is None or needed_blocks is None:
+            needed_s = needed_blocks = None
+            continue
+        needed_s += max(forecast.seconds for forecast in forecasts) - times.spent(benchmark)
+        needed_blocks = max(needed_blocks, *(forecast.blocks for forecast in forecasts))
+    return GateShortage(
+        undecided=sum(map(len, undecided.values())),
+        blocks=min(row.blocks for rows in undecided.values() for row in rows),
+        block_s=sum(map(times.of, undecided)),
+        needed_blocks=needed_blocks,
+        needed_s=needed_s,
+    )
+
+
+def _benchmark_times(plan: Plan, blocks: Blocks) -> MeanSeconds:
+    times = MeanSeconds(plan.contrasts, ())
+    for block in blocks.values():
+        times.add(block)
+    return times
+
+
+def _row_forecasts(
+    plan: Plan,
+    contrast_costs: Sequence[ContrastCosts],
+    decisions: Sequence[GateDecision],
+    times: MeanSeconds,
+) -> tuple[GateRowForecast | None, ...]:
+    """Return the forecast of each undecided comparison of a suite; ``None`` for the others."""
+    terms, judgement = plan.terms, plan.judgement
+    assert isinstance(terms, GatePlan)
+    count, undecided_count = (
+        len(decisions),
+        sum(decision.outcome == "undecided" for decision in decisions),
+    )
+    if len(plan.contrasts) == 1 or not undecided_count or terms.counted_by:
+        return (None,) * count
+    margin = margin_of(judgement.min_effect)
+    states = [
+        comparison_state(costs.paired_blocks, known, margin, decision.outcome)
+        for costs, decision, known in zip(
+            contrast_costs, decisions, terms.known_noises or (None,) * count, strict=True
+        )
+    ]
+    needed = forecast_blocks(states, min_effect=judgement.min_effect, alpha=judgement.alpha)
+    return tuple(
+        row_forecast(
+            state,
+            needed[index],
+            times.of(index // len(terms.metrics)),
+            plan.stopping.budget_s / undecided_count,
+            min_effect=judgement.min_effect,
+            alpha=judgement.alpha,
+        )
+        if not state.is_decided
+        else None
+        for index, state in enumerate(states)
+    )
+
+
+def _gate_row(
+    plan: Plan, costs: ContrastCosts, decision: GateDecision, forecast: GateRowForecast | None
+) -> GateRow:
     verdict, terms = decision.verdict, plan.terms
     assert isinstance(terms, GatePlan)
     benchmark = benchmark_of(plan, costs)
@@ -158,6 +258,7 @@ def _gate_row(plan: Plan, costs: ContrastCosts, decision: GateDecision) -> GateR
         exact=has_exact_interval
         and bool(terms.counted_by)
         and repeats_exactly(costs.paired_blocks),
+        forecast=forecast,
     )
     sentence = counts_sentence if terms.counted_by else _row_sentence
     return replace(row, summary=sentence(row, plan.judgement.min_effect))
@@ -193,7 +294,9 @@ def _row_sentence(row: GateRow, min_effect: float) -> str:
             return f"{row.benchmark} is not {claim}."
         case "undecided":
             blocks = counted(row.blocks, "block")
-            return f"whether {row.benchmark} is {claim} is not known after {blocks}."
+            sentence = f"whether {row.benchmark} is {claim} is not known after {blocks}"
+            needs = "" if row.forecast is None else f": it {needed_time_clause(row.forecast)}"
+            return f"{sentence}{needs}."
 
 
 def _gate_sentence(

@@ -27,6 +27,7 @@ from equipoise.cli.streams import say
 from equipoise.cli.writing import write_file
 from equipoise.design.command_line import shell_line
 from equipoise.design.limits import CampaignLimits, metric_names
+from equipoise.kinds.gate.earlier import with_known_noises
 from equipoise.kinds.gate.join import join_slices
 from equipoise.kinds.gate.report import gate_document, shortage_sentences
 from equipoise.kinds.gate.slices import plan_of_slice
@@ -38,6 +39,7 @@ from equipoise.kinds.gate.terms import (
     GatePlan,
     GateResult,
 )
+from equipoise.measure.environment import snapshot
 from equipoise.measure.scratch import scratch_folder
 from equipoise.model.errors import EXIT_DONE, EXIT_GATE_FAILED, UnusableInput
 from equipoise.model.plan import Judgement, Plan, Stopping
@@ -330,6 +332,7 @@ def command(gate_options: GateOptions) -> int:
         checkouts = check_out_and_build(request, scratch, builds, show=on_step)
         plan, warnings = gate_plan(request, checkouts, scratch)
         plan = replace(plan, command_line=_recorded_command(request, program, plan.seed))
+        plan = with_known_noises(plan, ledger, snapshot().get("cpu_model"))
         if slice_file is not None:
             plan = plan_of_slice(plan, request, request.baseline, request.candidate)
         warnings = (*_warnings(request, of_working_tree=gate_options.candidate is None), *warnings)

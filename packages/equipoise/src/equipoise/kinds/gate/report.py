@@ -237,6 +237,12 @@ def shortage_sentences(gate: GateResult) -> tuple[str, ...]:
             f"to {option('min_effect')} {gate.min_effect:g}, or trials vary too much."
         )
         action = f"Raise {option('min_effect')}, or run again with a larger {option('budget')}"
+    elif len(gate.rows) > 1:
+        problem = (
+            f"Measured too little: {shortage.undecided} of {len(gate.rows)} benchmarks are "
+            f"undecided; a gate that decides all takes about {waiting_time(shortage.needed_s)}."
+        )
+        action = f"Run again with {option('budget', math.ceil(_BUDGET_FACTOR * shortage.needed_s))}"
     else:
         qualifier = "at least " if shortage.is_lower_bound else "about "
         problem = (
@@ -289,7 +295,11 @@ def _shortage_of_join(gate: GateResult) -> tuple[str, ...]:
 def _row_tables(gate: GateResult, alpha: float) -> Iterator[Part]:
     """Build the table of the rows; many passing rows are folded."""
     rows = gate.rows
-    cells = [tuple(_cells_of_row(gate, row, alpha)) for row in _ordered_rows(rows)]
+    has_forecast = any(row.forecast is not None for row in rows)
+    cells = [
+        tuple(_cells_of_row(gate, row, alpha, has_forecast=has_forecast))
+        for row in _ordered_rows(rows)
+    ]
     # The separator between two cells in Markdown has three characters.
     lengths = (
         sum(len(text(cell)) + 3 for line in lines for cell in line.values()) for lines in cells
@@ -313,20 +323,37 @@ def _brief_table(gate: GateResult) -> Table:
     """Build the table of a brief terminal; rows that need action come first."""
     shown_rows = _ordered_rows(gate.rows)[:_MAX_UNFOLDED_PASSES]
     hidden_count = len(gate.rows) - len(shown_rows)
-    brief_cells = _brief_cells_of_join if gate.runners else _brief_cells
-    cells = (brief_cells(gate, row) for row in shown_rows)
+    has_forecast = any(row.forecast is not None for row in shown_rows)
+    cells = (
+        _brief_cells_of_join(gate, row)
+        if gate.runners
+        else _brief_cells(gate, row, has_forecast=has_forecast)
+        for row in shown_rows
+    )
     notes = [f"A benchmark fails if its whole change is above {gate.min_effect:g} %."]
     if hidden_count:
         notes.append(f"{counted(hidden_count, 'more benchmark')}: {option('verbose')}")
     return Table(*columns_and_rows(cells), notes=tuple(notes), forms=BRIEF_TERMINAL)
 
 
-def _brief_cells(gate: GateResult, row: GateRow) -> Mapping[str, str]:
+def _needed_time(row: GateRow) -> Mapping[str, str]:
+    """Return the cell about the time that an undecided row needs."""
+    forecast = row.forecast
+    if forecast is None:
+        return {"needs": UNKNOWN if row.outcome == "undecided" else ""}
+    if forecast.min_effect is None or forecast.min_effect_s is None:
+        return {"needs": waiting_time(forecast.seconds)}
+    sooner = f"{waiting_time(forecast.min_effect_s)} for {forecast.min_effect:g} %"
+    return {"needs": f"{waiting_time(forecast.seconds)} ({sooner})"}
+
+
+def _brief_cells(gate: GateResult, row: GateRow, *, has_forecast: bool) -> Mapping[str, str]:
     return {
         "benchmark:name": row.benchmark,
         "baseline:number": cost_text(row.baseline_median, row.metric),
         "candidate:number": cost_text(row.candidate_median, row.metric),
         "change between": _EXACT if row.exact else interval_text(row.equivalence_ci, "open"),
+        **(_needed_time(row) if has_forecast else {}),
         "outcome": outcome_label(gate, row, OUTCOME_LABELS),
     }
 
@@ -343,10 +370,12 @@ def _brief_cells_of_join(gate: GateResult, row: GateRow) -> Mapping[str, str]:
     }
 
 
-def _cells_of_row(gate: GateResult, row: GateRow, alpha: float) -> Iterator[Mapping[str, str]]:
+def _cells_of_row(
+    gate: GateResult, row: GateRow, alpha: float, *, has_forecast: bool = False
+) -> Iterator[Mapping[str, str]]:
     """Yield the line of a row; in a join a line for all runners, the mean and each runner."""
     if not row.hosts:
-        yield _line(gate, row, alpha)
+        yield _line(gate, row, alpha, has_forecast=has_forecast)
         return
     empty = dict.fromkeys(("baseline:number", "candidate:number", "change:number"), "")
     empty |= dict.fromkeys(("interval", "equivalence interval"), "")
@@ -378,7 +407,9 @@ def _line_of_runner(name: str, line: Mapping[str, str]) -> Mapping[str, str]:
     return {"benchmark:name": "", "runner:name": name, **dict(list(line.items())[1:])}
 
 
-def _line(gate: GateResult, row: GateRow, alpha: float) -> Mapping[str, str]:
+def _line(
+    gate: GateResult, row: GateRow, alpha: float, *, has_forecast: bool = False
+) -> Mapping[str, str]:
     change, interval = estimate_and_interval(
         row.ratio, row.ratio_ci, unknown=UNKNOWN, unlimited="open"
     )
@@ -389,6 +420,7 @@ def _line(gate: GateResult, row: GateRow, alpha: float) -> Mapping[str, str]:
         "change:number": change,
         "interval": _EXACT if row.exact else interval,
         "equivalence interval": _EXACT if row.exact else _equivalence_interval(row, alpha),
+        **(_needed_time(row) if has_forecast else {}),
         "outcome": outcome_label(gate, row, OUTCOME_LABELS),
     }
 

@@ -47,6 +47,19 @@ class SliceSource(Struct, frozen=True):
     """Digest of each file outside the repository that a benchmark names, by absolute path."""
 
 
+class KnownNoise(Struct, frozen=True):
+    """The noise of a comparison in an earlier gate on the same host."""
+
+    run: str
+    """Id of the earlier gate."""
+    spread: float
+    """Robust standard deviation of the log ratio of one block."""
+    block_s: float
+    """Mean seconds of one block of the benchmark: one trial of each revision."""
+    blocks: int
+    """Number of blocks of the earlier gate that the two numbers come from."""
+
+
 class GatePlan(Struct, Terms, frozen=True, tag_field=TAG, tag="gate"):
     """Terms of a gate. All comparisons on all metrics share one false-discovery rate.
 
@@ -70,6 +83,8 @@ class GatePlan(Struct, Terms, frozen=True, tag_field=TAG, tag="gate"):
     is left out if its definition is not known."""
     counted_by: dict[str, str] = field(default_factory=dict)
     """Counter of each metric, such as ``callgrind``; empty unless the gate counts."""
+    known_noises: tuple[KnownNoise | None, ...] = ()
+    """Noise of each comparison in earlier gates; empty if no comparison has one."""
     slice: SliceSource | None = None
     """Facts about a slice; ``None`` for any other gate."""
     joined: tuple[str, ...] = ()
@@ -123,6 +138,19 @@ class GateRunner(Struct, frozen=True):
     other runners."""
 
 
+class GateRowForecast(Struct, frozen=True):
+    """The time that an undecided benchmark needs, at its noise so far."""
+
+    blocks: int
+    """Forecast number of blocks until the decision, measured blocks included."""
+    seconds: float
+    """Seconds of these blocks, without other benchmarks."""
+    min_effect: float | None = None
+    """Smallest larger ``--min-effect``, in percent, that the budget would decide; null if none."""
+    min_effect_s: float | None = None
+    """Forecast seconds with this larger effect."""
+
+
 class GateRow(Struct, frozen=True):
     """One benchmark: the candidate revision against the baseline on one metric.
 
@@ -154,27 +182,28 @@ class GateRow(Struct, frozen=True):
     """The runners of a join that have the benchmark; empty for any other gate."""
     mean_outcome: GateOutcome | None = None
     """Outcome of the mean over the runners; null unless the gate is a join."""
+    forecast: GateRowForecast | None = None
+    """Null if the benchmark is decided or has too few blocks for a forecast, if its change is too
+    close to the smallest effect that matters, or if it is the only one (`GateShortage`)."""
 
 
 class GateShortage(Struct, frozen=True):
-    """The blocks of an undecided gate: how many are measured, and how many are needed."""
+    """The time of an undecided gate: how much is measured, and how much is needed."""
 
     undecided: int
     """Number of undecided benchmarks."""
     blocks: int
     """Number of measured blocks of the undecided benchmark with the fewest blocks."""
     block_s: float
-    """Mean seconds of a block."""
+    """Mean seconds of a block of the undecided benchmarks."""
     needed_blocks: int | None
     """Forecast number of blocks until all benchmarks are decided, measured blocks included. Null if
     a change is too close to the smallest effect that matters."""
+    needed_s: float | None
+    """Forecast seconds of a gate that decides all benchmarks, without its warm-up. Null if
+    ``needed_blocks`` is null."""
     is_lower_bound: bool = False
     """Whether too few blocks ran for a forecast, and ``needed_blocks`` is only a lower bound."""
-
-    @property
-    def needed_s(self) -> float | None:
-        """Seconds that the needed blocks take; ``None`` without a forecast."""
-        return None if self.needed_blocks is None else self.needed_blocks * self.block_s
 
 
 class GateResult(Struct, frozen=True):

@@ -3,21 +3,35 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise._native import BettingSequence
+from equipoise.campaign.blocks import seconds_of_conditions
 from equipoise.campaign.interim import (
     CampaignKind,
     InterimAnalysis,
     InterimVerdict,
     required_blocks,
 )
-from equipoise.kinds.gate.terms import GateOutcome, GatePlan
-from equipoise.model.plan import Plan, Stopping
+from equipoise.campaign.progress import ComparisonStatus
+from equipoise.kinds.gate.schedule import (
+    MIN_BLOCKS_OF_FORECAST,
+    ComparisonState,
+    OpenBenchmark,
+    choose,
+    forecast_blocks,
+    pooled_spread,
+    row_forecast,
+    warning_of_budget,
+)
+from equipoise.kinds.gate.terms import GateOutcome, GatePlan, KnownNoise
+from equipoise.model.plan import Contrast, Plan, Stopping
+from equipoise.model.record import CampaignWarning, Phase, Trial
+from equipoise.model.revisions import BENCHMARK
 from equipoise.stats.exact_counts import blocks_to_repeat, judge_counts_function
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import (
@@ -224,6 +238,52 @@ def _median_block_count(
     return None if math.isinf(median) else int(median)
 
 
+def comparison_state(
+    blocks: PairedBlocks, known: KnownNoise | None, margin: float, outcome: GateOutcome
+) -> ComparisonState:
+    """Return the state of a comparison, from its blocks and its noise in an earlier gate."""
+    centre = blocks.engine.centre()
+    typical, _, spread = (0.0, 0.0, None) if centre is None else centre
+    return ComparisonState(
+        len(blocks),
+        pooled_spread(spread, len(blocks), known),
+        typical,
+        is_decided=outcome != "undecided",
+        is_slower=typical > margin if outcome == "undecided" else outcome == "slower",
+    )
+
+
+class MeanSeconds:
+    """Mean seconds of one block of each benchmark, over the blocks that ran the benchmark.
+
+    ``known`` has the noises of earlier gates, or is empty.
+    """
+
+    def __init__(self, contrasts: Sequence[Contrast], known: Sequence[KnownNoise | None]) -> None:
+        self._contrasts = contrasts
+        self._known_s = [0.0 if noise is None else noise.block_s for noise in known]
+        self._total_s = [0.0] * len(contrasts)
+        self._blocks = [0] * len(contrasts)
+
+    def add(self, block: tuple[Trial, ...]) -> None:
+        """Add a block; it may run only some benchmarks."""
+        seconds = seconds_of_conditions(block)
+        for index, contrast in enumerate(self._contrasts):
+            if seconds.keys() >= set(contrast.pair):
+                self._total_s[index] += sum(seconds[condition] for condition in contrast.pair)
+                self._blocks[index] += 1
+
+    def of(self, index: int) -> float:
+        """Return the seconds of a benchmark; 0 if neither this nor an earlier gate ran it."""
+        if self._blocks[index]:
+            return self._total_s[index] / self._blocks[index]
+        return self._known_s[index] if self._known_s else 0.0
+
+    def spent(self, index: int) -> float:
+        """Return the seconds of all blocks of a benchmark."""
+        return self._total_s[index]
+
+
 class GateCampaign(CampaignKind):
     """The campaign of a gate, which `GateJudge` judges."""
 
@@ -232,13 +292,45 @@ class GateCampaign(CampaignKind):
         return GateJudge(plan, stopping)
 
 
+MIN_LEFT_SHARE = 0.25
+"""Minimum rest of the budget, as a share, for a warning that it cannot decide a benchmark. Later,
+the result itself is near."""
+
+
 class GateJudge(InterimAnalysis):
-    """Interim analysis of a gate, by the rule of the result."""
+    """Interim analysis of a gate, by the rule of the result; it also schedules the benchmarks."""
+
+    def __init__(self, plan: Plan, stopping: Stopping) -> None:
+        super().__init__(plan, stopping)
+        terms = plan.terms
+        assert isinstance(terms, GatePlan)
+        metric_count, contrast_count = len(terms.metrics), len(plan.contrasts)
+        self._known: Sequence[KnownNoise | None] = terms.known_noises or (
+            (None,) * (metric_count * contrast_count)
+        )
+        self._mean_seconds = MeanSeconds(plan.contrasts, self._known[::metric_count])
+        self._outcomes: tuple[GateOutcome, ...] = tuple("undecided" for _ in self._known)
+        self._warnings: dict[int, CampaignWarning] = {}
+        """Warning about each benchmark that the budget cannot decide, by its contrast."""
+        self._min_blocks = max(MIN_BLOCKS_OF_FORECAST, required_blocks(plan, stopping))
+        # With a number of blocks in place of a time, every block runs all undecided benchmarks.
+        self._has_schedule = (
+            stopping.leave_out_decided
+            and stopping.blocks is None
+            and contrast_count > 1
+            # A few blocks decide counts.
+            and not terms.counted_by
+        )
 
     def compared_metrics(self, plan: Plan) -> tuple[str, ...]:
         """Return the metrics of the gate; each metric has its own decision."""
         assert isinstance(plan.terms, GatePlan)
         return plan.terms.metrics
+
+    def add(self, block: tuple[Trial, ...]) -> None:
+        """Add one complete block without an analysis."""
+        super().add(block)
+        self._mean_seconds.add(block)
 
     def interim_verdicts(self) -> tuple[InterimVerdict, ...]:
         """Return the decision on each comparison."""
@@ -248,6 +340,7 @@ class GateJudge(InterimAnalysis):
         decisions = judge_all(
             self.paired_blocks, min_effect=judgement.min_effect, alpha=judgement.alpha
         )
+        self._outcomes = tuple(decision.outcome for decision in decisions)
         return tuple(
             InterimVerdict(decision.verdict, decision.outcome != "undecided")
             for decision in decisions
@@ -261,6 +354,41 @@ class GateJudge(InterimAnalysis):
         min_blocks = min_blocks_of(self.plan.terms, self.plan.judgement.alpha)
         return max(min_blocks, required_blocks(self.plan, self._stopping))
 
+    def analyse(self) -> tuple[ComparisonStatus, ...]:
+        """Return the status of each comparison, with a warning if the budget cannot decide it."""
+        statuses = super().analyse()
+        if not self._has_schedule:
+            return statuses
+        self._warn_of_budget()
+        metric_count = len(self._metrics)
+        return tuple(
+            replace(status, warning=self._warnings[index // metric_count])
+            if index // metric_count in self._warnings and outcome == "undecided"
+            else status
+            for index, (status, outcome) in enumerate(zip(statuses, self._outcomes, strict=True))
+        )
+
+    def needed_conditions(self, phase: Phase, block: int) -> tuple[int, ...]:
+        """Return the conditions of the benchmarks that the schedule chooses for the next block."""
+        conditions = super().needed_conditions(phase, block)
+        left_s, stopping = self._left_s(), self._stopping
+        # These blocks beat the budget, so it shares none of them.
+        full_blocks = max(
+            stopping.min_blocks if stopping.min_blocks_explicit else 0,
+            stopping.blocks_before_budget,
+        )
+        has_choice = phase == "measured" and self._has_schedule and left_s > 0.0
+        if not has_choice or self._block_count < full_blocks:
+            return conditions
+        contrasts = self.plan.contrasts
+        benchmarks = [
+            benchmark
+            for benchmark in self._open_benchmarks()
+            if set(contrasts[benchmark.index].pair) <= set(conditions)
+        ]
+        chosen = choose(benchmarks, left_s, self._min_blocks)
+        return tuple(sorted(member for index in chosen for member in contrasts[index].pair))
+
     def blocks_to_verdict(self) -> tuple[int, ...]:
         """Return no forecast: a gate ends only by its decision or its budget."""
         return ()
@@ -268,3 +396,57 @@ class GateJudge(InterimAnalysis):
     def may_learn_size(self, verdict: ComparisonVerdict) -> bool:
         """Return ``False``: a gate stops at its decision, even if the size is uncertain."""
         return False
+
+    def _left_s(self) -> float:
+        """Return the seconds of the budget that are left, without those of the warm-up."""
+        block_s = sum(map(self._mean_seconds.of, range(len(self.plan.contrasts))))
+        return self._stopping.budget_s - self._seconds - self.plan.warmup_blocks * block_s
+
+    def _states(self) -> tuple[ComparisonState, ...]:
+        margin = margin_of(self.plan.judgement.min_effect)
+        return tuple(
+            comparison_state(blocks, known, margin, outcome)
+            for blocks, known, outcome in zip(
+                self.paired_blocks, self._known, self._outcomes, strict=True
+            )
+        )
+
+    def _open_benchmarks(self) -> Iterator[OpenBenchmark]:
+        """Yield the undecided benchmarks; a benchmark needs as long as its slowest metric."""
+        judgement, metric_count = self.plan.judgement, len(self._metrics)
+        states = self._states()
+        needed = forecast_blocks(states, min_effect=judgement.min_effect, alpha=judgement.alpha)
+        for contrast in range(len(self.plan.contrasts)):
+            comparisons = range(contrast * metric_count, (contrast + 1) * metric_count)
+            undecided = [index for index in comparisons if not states[index].is_decided]
+            yield OpenBenchmark(
+                contrast,
+                states[comparisons[0]].blocks,
+                self._mean_seconds.of(contrast),
+                max((needed[index] for index in undecided), default=0.0),
+                looks_slower=any(states[index].is_slower for index in undecided),
+            )
+
+    def _warn_of_budget(self) -> None:
+        """Warn once of each benchmark that the rest of the budget probably cannot decide."""
+        left_s, stopping = self._left_s(), self._stopping
+        if left_s < MIN_LEFT_SHARE * stopping.budget_s or stopping.min_blocks_explicit:
+            return
+        judgement, contrasts, states = self.plan.judgement, self.plan.contrasts, self._states()
+        undecided_count = sum(not state.is_decided for state in states)
+        for benchmark in self._open_benchmarks():
+            if benchmark.index in self._warnings or benchmark.remaining_s <= left_s:
+                continue
+            state = states[benchmark.index * len(self._metrics)]
+            forecast = row_forecast(
+                state,
+                benchmark.needed_blocks,
+                benchmark.block_s,
+                left_s / undecided_count,
+                min_effect=judgement.min_effect,
+                alpha=judgement.alpha,
+            )
+            if forecast is not None:
+                candidate = self.plan.conditions[contrasts[benchmark.index].candidate]
+                name = candidate.levels.get(BENCHMARK, candidate.name)
+                self._warnings[benchmark.index] = warning_of_budget(name, forecast)
