@@ -157,7 +157,7 @@ def test_the_conclusion_of_the_check_is_that_of_the_gate(
 ) -> None:
     document = gate_document_of(row("a", outcome, 0.9, 1.2), passed=passed)
     assert document.gate is not None
-    shortage = GateShortage(undecided=1, blocks=5, block_s=1.0, needed_blocks=None)
+    shortage = GateShortage(undecided=1, blocks=5, block_s=1.0, needed_blocks=None, needed_s=None)
     gate = replace(document.gate, shortage=shortage if outcome == "undecided" else None)
     assert check_of(gate, HEAD).conclusion == conclusion
     assert check_of(None, HEAD).conclusion == "neutral"
