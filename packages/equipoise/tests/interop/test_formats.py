@@ -253,19 +253,37 @@ def test_pyperf_suites_keep_the_common_metadata(tmp_path: Path) -> None:
     assert reading.notes == ("1 runs that only calibrated have no value",)
 
 
-def test_each_benchmark_of_a_file_of_vitest_is_a_process_with_its_mean() -> None:
-    _, reading = reading_of(SAMPLES / "vitest_4.1.12.json")
-    assert {process.benchmark: process.values for process in reading.processes} == {
-        "sort.bench.js > sort > normal": {"time_s": pytest.approx(1.0447727368656e-6)},
-        "sort.bench.js > sort > reverse": {"time_s": pytest.approx(0.7897491445978e-6)},
-        "sum.bench.js > sum": {"time_s": pytest.approx(193.2869965210681e-6)},
-    }
-    _, reading = reading_of(SAMPLES / "vitest_5.1.2.json")
-    assert {process.benchmark: process.values for process in reading.processes} == {
-        "sort.bench.js > sort > both > normal": {"time_s": pytest.approx(0.7299049080983e-6)},
-        "sort.bench.js > sort > both > reverse": {"time_s": pytest.approx(0.7425442125018e-6)},
-        "sort.bench.js > sort > one > normal": {"time_s": pytest.approx(0.6315158688558e-6)},
-    }
+@pytest.mark.parametrize(
+    ("file", "times_us"),
+    [
+        (
+            "vitest_4.1.12.json",
+            {
+                "sort.bench.js > sort > normal": (1.0447727368656, 0.302),
+                "sort.bench.js > sort > reverse": (0.7897491445978, 0.305),
+                "sum.bench.js > sum": (193.2869965210681, 75.183),
+            },
+        ),
+        (
+            "vitest_5.1.2.json",
+            {
+                "sort.bench.js > sort > both > normal": (0.7299049080983, 0.276),
+                "sort.bench.js > sort > both > reverse": (0.7425442125018, 0.286),
+                "sort.bench.js > sort > one > normal": (0.6315158688558, 0.201),
+            },
+        ),
+    ],
+)
+def test_each_benchmark_of_a_file_of_vitest_is_a_process_with_its_mean_and_median(
+    file: str, times_us: dict[str, tuple[float, float]]
+) -> None:
+    _, reading = reading_of(SAMPLES / file)
+    measured = {process.benchmark: process.values for process in reading.processes}
+    assert measured.keys() == times_us.keys()
+    for name, (mean_us, median_us) in times_us.items():
+        assert measured[name] == pytest.approx(
+            {"time_s": mean_us * 1e-6, "median_s": median_us * 1e-6}, rel=1e-6, abs=0.0
+        )
 
 
 @pytest.mark.parametrize("name", ["vitest_4.1.12.json", "vitest_5.1.2.json"])
