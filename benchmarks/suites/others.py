@@ -92,7 +92,12 @@ def fetch_maven_artifact(name: str, version: str, folder: Path) -> None:
     base = f"https://repo1.maven.org/maven2/{group.replace('.', '/')}/{artifact}/{version}"
     (folder / "pom.xml").write_bytes(get(f"{base}/{artifact}-{version}.pom"))
     with zipfile.ZipFile(io.BytesIO(get(f"{base}/{artifact}-{version}-sources.jar"))) as archive:
-        sources = [name for name in archive.namelist() if not name.startswith("META-INF")]
+        # The jar also has files that the compiler generated.
+        sources = [
+            name
+            for name in archive.namelist()
+            if not name.startswith("META-INF") and "jmh_generated" not in name
+        ]
         archive.extractall(folder / "src/main/java", sources)
 
 
@@ -115,7 +120,7 @@ PROJECTS = (
         "attrs",
         fetch_sdist,
         ("25.3.0", "25.4.0"),
-        ("--", "python", "-m", "pytest", "-q", "bench"),
+        ("--kind", "pytest", "--", "python", "-m", "pytest", "-q", "bench"),
         packages=("pytest==9.2.0", "pytest-codspeed==5.0.4", "hypothesis==6.131.0"),
     ),
     Project(
