@@ -95,6 +95,8 @@ bench: $(VENV)/dev $(VENV)/package ## run every benchmark (hours; wants an idle 
 	@echo "== benchmarks/matching"; $(PYTHON_IN_VENV) -m benchmarks.matching
 	@echo "== benchmarks/ranking"; $(PYTHON_IN_VENV) -m benchmarks.ranking.run
 	@echo "== benchmarks/schedule"; $(PYTHON_IN_VENV) -m benchmarks.schedule.run
+	@set -e; for part in joins.simulate joins.live suites.others site.build; do echo "== benchmarks: $$part"; PATH="$$PWD/$(VENV)/bin:$$PATH" $(PYTHON_IN_VENV) -m benchmarks.$$part; done
+	@echo "== benchmarks/suites: planted"; PATH="$$PWD/$(VENV)/bin:$$PATH" $(PYTHON_IN_VENV) -m benchmarks.suites.planted --results target/planted.jsonl
 	@echo "== benchmarks/validity"; $(PYTHON_IN_VENV) -m benchmarks.validity
 	@set -e; for part in blocks intervals first_block covariates layouts slow_runs carry_over statements; do echo "== benchmarks/validity: $$part"; $(PYTHON_IN_VENV) -m benchmarks.validity.$$part; done
 	@echo "== benchmarks/bisect"; $(PYTHON_IN_VENV) -m benchmarks.bisect

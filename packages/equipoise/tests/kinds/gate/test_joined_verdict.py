@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from benchmarks.gate.joins import MIXED, RUNNERS, Truth, joined
+from benchmarks.joins.simulate import MIXED, RUNNERS, Truth, joined
 from equipoise.kinds.gate.joined_verdict import JoinedDecision, judge_joined
 from equipoise.kinds.gate.verdict import judge_gate, judge_slice
 from equipoise.model.errors import UnusableInput
@@ -121,7 +121,7 @@ def shortened(blocks: PairedBlocks, end: int) -> PairedBlocks:
 
 
 def test_joins_are_red_in_at_most_alpha_and_find_a_slowdown() -> None:
-    # The long simulation is `python -m benchmarks.gate.joins`.
+    # The long simulation is `python -m benchmarks.joins.simulate`.
     at_the_margin, everywhere = Truth("margin", ((LIMIT,) * 3,)), Truth("5 %", ((5.0,) * 3,))
     red = sum(
         joined(at_the_margin, noises, 16, seed).red

@@ -1,6 +1,6 @@
 """How often joined gates of three real slices are right: no change, and 5 % more work.
 
-``python -m benchmarks.gate.live_joins``, as root. Three runners measure at once, in control
+``python -m benchmarks.joins.live``, as root. Three runners measure at once, in control
 groups with quotas of a CPU, and one has a busy neighbour. Each has its own host identity and its
 own ledger. Without the right to make control groups, the runners differ by ``nice`` alone, and the
 first line says so. Prints a line for each change; ends with 1 if more than 5 % of the joins without

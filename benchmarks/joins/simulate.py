@@ -1,6 +1,6 @@
 """How often a gate over several runners is red, with known truth.
 
-``python -m benchmarks.gate.joins``. Each join has three slices of unlike runners, with noise of
+``python -m benchmarks.joins.simulate``. Each join has three slices of unlike runners, with noise of
 different strength and a coin of their own. Every slice ends by its own rule, asked after every
 second block. The machine that runs this is no matter.
 """
