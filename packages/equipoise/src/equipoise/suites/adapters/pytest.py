@@ -58,7 +58,7 @@ def _measure(command: Command, folder: Path) -> Iterator[Measurement]:
         # A late import: trials of all tools import this file.
         from equipoise.counting.allocations import counting_variables
 
-        variables |= counting_variables(os.environ, folder)
+        variables = {**counting_variables(os.environ, folder), **variables}
     run([word for word in command if word != _COUNTS], folder / "output", variables)
     return iter(())
 
