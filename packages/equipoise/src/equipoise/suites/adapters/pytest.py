@@ -24,6 +24,7 @@ from pathlib import Path
 
 from equipoise import helpers
 from equipoise.helpers.allocation_counts import RECORDER, Counts
+from equipoise.helpers.asv_program import REVISION_TREE_VARIABLE
 from equipoise.model.revisions import SourcePlace
 from equipoise.suites.running import run
 from equipoise.suites.searching import first_file_with, folders_up_to, place_in, text_in
@@ -31,7 +32,6 @@ from equipoise.suites.tool import BenchmarkTool, Command, FoundSuite, Measuremen
 
 _COMMAND = ("pytest", "-q", "-p", "no:cacheprovider")
 _PLUGIN = "equipoise.helpers.pytest_plugin"
-_TREE_VARIABLE = "EQUIPOISE_GATE_TREE"
 _COUNTS = "--count-allocations"
 """Word of a command that counts; pytest does not get it."""
 _FILE_NAME = r"(test|bench)\w*\.py|\w+_(test|bench)\w*\.py"
@@ -71,7 +71,9 @@ def _sources(program: str) -> tuple[str, ...]:
     """Return the folder with the sources of the revision; none if its build installed them."""
     here = Path.cwd()
     found = Path(shutil.which(program) or program).absolute()
-    if found.is_relative_to(here) or found.is_relative_to(os.environ.get(_TREE_VARIABLE, here)):
+    if found.is_relative_to(here) or found.is_relative_to(
+        os.environ.get(REVISION_TREE_VARIABLE, here)
+    ):
         return ()
     sources = here / "src"
     return (str(sources if sources.is_dir() else here),)
@@ -139,6 +141,6 @@ TOOL = BenchmarkTool(
     tried_with="pytest-benchmark 5, pytest-codspeed 3 to 5",
     command=_COMMAND,
     counts=ToolCounts(RECORDER, Counts._fields, _with_counts),
-    environment={_TREE_VARIABLE: "{tree}", "EQUIPOISE_GATE_INSTEAD_OF": "{own}"},
+    environment={REVISION_TREE_VARIABLE: "{tree}", "EQUIPOISE_GATE_INSTEAD_OF": "{own}"},
     places=_places,
 )
