@@ -68,8 +68,16 @@ EXAMPLES_OF_TOOLS = (
         ("--kind", "asv", "--", "python", "--bench", "TimeSuite.time_range"),
         ("asv==0.6.6",),
     ),
-    Example("criterion 0.8", "cargo", ("--", "cargo", "bench", "-p", "with-criterion")),
-    Example("divan 0.1", "cargo", ("--", "cargo", "bench", "-p", "with-divan", "--", "16")),
+    Example(
+        "criterion 0.8",
+        "cargo",
+        ("--kind", "cargo", "--", "cargo", "bench", "-p", "with-criterion"),
+    ),
+    Example(
+        "divan 0.1",
+        "cargo",
+        ("--kind", "cargo", "--", "cargo", "bench", "-p", "with-divan", "--", "16"),
+    ),
     Example("Catch2 2", "catch2"),
     Example("Go", "go"),
     Example("Google Benchmark", "google-benchmark"),
@@ -98,7 +106,12 @@ EXAMPLES_OF_TOOLS = (
         ("--kind", "pytest", "--", "python", "-m", "pytest", "-q", "-p", "no:cacheprovider"),
         ("pytest==9.2.0", "pytest-codspeed==5.0.4"),
     ),
-    Example("tinybench 6", "tinybench", ("--", "node", "bench.js"), variables=_newer_node()),
+    Example(
+        "tinybench 6",
+        "tinybench",
+        ("--kind", "tinybench", "--", "node", "bench.js"),
+        variables=_newer_node(),
+    ),
     Example("vitest 4", "vitest", variables=_newer_node()),
 )
 
@@ -147,17 +160,13 @@ def gate(example: Example, folder: Path, *, planted: bool, budget: float) -> Gat
     if example.packages:
         programs = python_with(*example.packages).parent
         variables["PATH"] = f"{programs}:{variables['PATH']}"
-    if "--kind" in example.options or "--" not in example.options:
-        options: Sequence[str] = example.options
-    else:
-        options = ("--kind", example.folder, *example.options)
     load, _, _ = os.getloadavg()
     began = time.perf_counter()
     done = subprocess.run(
         [
             *("equipoise", "gate", "--baseline", baseline, "--candidate", candidate),
             *("--budget", f"{budget:g}", "--json", result),
-            *options,
+            *example.options,
         ],
         cwd=folder,
         env=variables,
