@@ -38,7 +38,10 @@ def recording_variables(environment: Mapping[str, str], folder: Path) -> dict[st
 
 
 def counting_variables(environment: Mapping[str, str], folder: Path) -> dict[str, str]:
-    """Return variables as `recording_variables`, with which Python's counts can repeat."""
+    """Return an environment as `recording_variables`, in which Python's counts can repeat.
+
+    Raise `UnusableInput` if the recorder is missing.
+    """
     return {**_PYTHON_VARIABLES, **recording_variables(environment, folder)}
 
 

@@ -48,7 +48,7 @@ class SliceSource(Struct, frozen=True):
 
 
 class KnownNoise(Struct, frozen=True):
-    """The noise of a comparison in an earlier gate on the same host."""
+    """The noise of a comparison in an earlier gate on a host with the same CPU model."""
 
     run: str
     """Id of the earlier gate."""
