@@ -58,10 +58,9 @@ MAX_LEVEL = 0.999_999
 Judged = TypeVar("Judged")
 
 
-class ComparisonVerdict(Struct, frozen=True):
-    """Verdict on one candidate and one metric; log ratios, candidate over baseline."""
+class LogRatioIntervals(Struct, frozen=True):
+    """A typical log ratio, candidate over baseline, with its two intervals."""
 
-    verdict: Verdict
     typical: float | None
     """Huber centre of the block differences. It is ±inf if at least half of them are infinite, and
     ``None`` if every block is a tie of timeouts."""
@@ -73,6 +72,27 @@ class ComparisonVerdict(Struct, frozen=True):
     equivalence_high: float
     """Bounds of the interval that decides on ``equivalent`` and at a gate. The level holds for each
     side alone (docs/methods/verdict.md), so the interval covers with 1 - 2·level."""
+
+    @property
+    def ratio(self) -> float | None:
+        """Typical ratio; ``None`` if it is not finite."""
+        return None if self.typical is None else finite_ratio(self.typical)
+
+    @property
+    def ratio_ci(self) -> Interval:
+        """Bounds of the interval as ratios; ``None`` for a bound that is not finite."""
+        return (finite_ratio(self.low), finite_ratio(self.high))
+
+    @property
+    def equivalence_ci(self) -> Interval:
+        """Bounds of the interval that decides on ``equivalent``, as in ``ratio_ci``."""
+        return (finite_ratio(self.equivalence_low), finite_ratio(self.equivalence_high))
+
+
+class ComparisonVerdict(LogRatioIntervals, frozen=True):
+    """Verdict on one candidate and one metric; log ratios, candidate over baseline."""
+
+    verdict: Verdict
     level: float
     """1 minus the coverage of the interval: alpha, or less among several comparisons."""
     equivalence_level: float
@@ -89,21 +109,6 @@ class ComparisonVerdict(Struct, frozen=True):
     interval: ``low`` and ``high`` are then the interval at the stop."""
     lost_analyses: int = 0
     """Number of planned analyses across layouts that were impossible because of timeouts."""
-
-    @property
-    def ratio(self) -> float | None:
-        """Typical ratio; ``None`` if it is not finite."""
-        return None if self.typical is None else finite_ratio(self.typical)
-
-    @property
-    def ratio_ci(self) -> Interval:
-        """Bounds of the interval as ratios; ``None`` for a bound that is not finite."""
-        return (finite_ratio(self.low), finite_ratio(self.high))
-
-    @property
-    def equivalence_ci(self) -> Interval:
-        """Bounds of the interval that decides on ``equivalent``, as in ``ratio_ci``."""
-        return (finite_ratio(self.equivalence_low), finite_ratio(self.equivalence_high))
 
     @property
     def e_value(self) -> float:

@@ -18,14 +18,13 @@ from msgspec import Struct
 
 from equipoise._native import BettingSequence
 from equipoise.kinds.gate.terms import GateOutcome
-from equipoise.model.quantities import Interval
 from equipoise.stats.hosts import HostBlocks, Rounds
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import (
     ComparisonVerdict,
+    LogRatioIntervals,
     check_alpha,
     equivalence_level,
-    finite_ratio,
     judge_alone,
     judge_at_stop,
     margin_of,
@@ -42,30 +41,11 @@ ROUNDS_SHARE = 0.9
 rest."""
 
 
-class MeanVerdict(Struct, frozen=True):
-    """The mean of the log ratios over the runners, with equal weights."""
+class MeanVerdict(LogRatioIntervals, frozen=True):
+    """The mean of the log ratios over the runners, with equal weights.
 
-    typical: float | None
-    """Mean of the runners' typical log ratios; ``None`` if a runner has no finite one."""
-    low: float
-    high: float
-    equivalence_low: float
-    equivalence_high: float
-
-    @property
-    def ratio(self) -> float | None:
-        """Exponential of the mean; ``None`` if it is not finite."""
-        return None if self.typical is None else finite_ratio(self.typical)
-
-    @property
-    def ratio_ci(self) -> Interval:
-        """Bounds of the interval as ratios; ``None`` for a bound that is not finite."""
-        return (finite_ratio(self.low), finite_ratio(self.high))
-
-    @property
-    def equivalence_ci(self) -> Interval:
-        """Bounds of the equivalence interval, as in ``ratio_ci``."""
-        return (finite_ratio(self.equivalence_low), finite_ratio(self.equivalence_high))
+    The typical log ratio is the mean of the runners' typical ones; ``None`` if one is not finite.
+    """
 
 
 class JoinedDecision(Struct, frozen=True):
