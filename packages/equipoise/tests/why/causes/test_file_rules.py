@@ -151,6 +151,15 @@ def test_messages_through_a_pipe_are_no_tiny_writes() -> None:
     assert cause_ids(MESSAGES) == ["messages"]
 
 
+def test_reads_of_the_unnamed_end_of_a_pipe_are_messages() -> None:
+    ended = file(reads=change(18, 11_612), bytes_read=change(990e3, 990e3))
+    pipe = file(writes=change(16, 65_536))
+    unnamed = {"pipe": pipe, "(closed before it could be looked up)": ended}
+    of_both_ends = replace(MESSAGES, files=unnamed)
+    assert not found_by("tiny_reads", of_both_ends)
+    assert_first(of_both_ends, "messages", file="pipe", syscall="write")
+
+
 def test_pipe_with_unchanged_use_is_no_cause() -> None:
     quiet = replace(MESSAGES, files={"pipe": file(writes=change(16, 16))})
     assert not found_by("messages", quiet)

@@ -184,6 +184,15 @@ def test_system_calls_are_compared_name_by_name() -> None:
     assert difference.threads is not None and difference.threads.extra == 2
 
 
+def test_runs_that_lost_records_are_left_out_where_a_complete_one_is_there() -> None:
+    few, many = system_calls(calls("read", 7, 0.001)), system_calls(calls("read", 400_000, 0.9))
+    lossy = system_calls(calls("read", 15_000, 0.03), lost_records=385_000)
+    some = differs(system_calls=Runs((few, few), (many, lossy, many))).calls["read"]
+    assert (some.count.candidate, some.count.is_certain) == (400_000, True)
+    all_lossy = differs(system_calls=Runs((few, few), (lossy, lossy))).calls["read"]
+    assert all_lossy.count.candidate == 15_000
+
+
 def test_allocations_are_split_by_size_class_and_requester() -> None:
     by = {"main;work;malloc@libc.so.6;35600 bytes@size": 3.5e9, "main;parse;16 bytes@size": 1e3}
     short = size_class(35_600, 100_000, (60_000, 35_000, 4_000))

@@ -257,7 +257,7 @@ def _unchanged_sentence(
 
 def _is_complete(run: Any) -> bool:
     """Return whether the counts of an observed run are complete."""
-    return not isinstance(run, SystemCalls) or run.lost_records == 0
+    return not isinstance(run, SystemCalls) or run.is_complete
 
 
 def _decoded_run(observation: Observation | None) -> Any:

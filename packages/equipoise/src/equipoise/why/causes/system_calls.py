@@ -131,7 +131,13 @@ def _tiny_transfers(
     difference = unclaimed.difference
     calls_of, bytes_of = attrgetter(count_field), attrgetter(f"bytes_{participle}")
     syscall = most_increased_call(difference, syscalls)
-    on_disk = [file for name, file in difference.files.items() if not name.startswith(NOT_ON_DISK)]
+    # A file without a name may be the other end of a pipe or socket.
+    may_be_unnamed = not _more_used_channels(difference)
+    on_disk = [
+        file
+        for name, file in difference.files.items()
+        if not name.startswith(NOT_ON_DISK) and (may_be_unnamed or is_named(name))
+    ]
     if syscall is None or not on_disk:
         return
     transfers, transferred = sum_of(map(calls_of, on_disk)), sum_of(map(bytes_of, on_disk))
@@ -191,12 +197,7 @@ _MESSAGE_CALLS = (*_READS, *_WRITES, *_SOCKET_CALLS, *POLL_CALLS)
 def messages(unclaimed: UnclaimedTime) -> Iterator[Cause]:
     """Find many more messages through a pipe or a socket."""
     difference = unclaimed.difference
-    channels = [
-        change
-        for name, change in difference.files.items()
-        if name.startswith(NOT_ON_DISK)
-        and (is_increase(change.reads) or is_increase(change.writes))
-    ]
+    channels = _more_used_channels(difference)
     file = _file_with_most(difference, attrgetter("writes"), on_disk=False)
     file = file or _file_with_most(difference, attrgetter("reads"), on_disk=False)
     syscall = most_increased_call(difference, _MESSAGE_CALLS)
@@ -216,6 +217,16 @@ def messages(unclaimed: UnclaimedTime) -> Iterator[Cause]:
         bytes_written=change.bytes_written,
         bytes_read=change.bytes_read,
     )
+
+
+def _more_used_channels(difference: Difference) -> list[FileChange]:
+    """Return the changes of pipes and of sockets that are read or written more often."""
+    return [
+        change
+        for name, change in difference.files.items()
+        if name.startswith(NOT_ON_DISK)
+        and (is_increase(change.reads) or is_increase(change.writes))
+    ]
 
 
 def more_system_calls(unclaimed: UnclaimedTime) -> Iterator[Cause]:

@@ -237,9 +237,13 @@ def _known_change(
 
 
 def with_system_calls(difference: Difference, runs: Runs[SystemCalls]) -> Difference:
-    """Return the difference with the system calls, if both conditions have an observed run."""
+    """Return the difference with the system calls, if both conditions have an observed run.
+
+    Runs that lost records are left out, unless all runs of the condition did.
+    """
     if not runs.has_both:
         return difference
+    runs = Runs(_complete_runs(runs.baseline), _complete_runs(runs.candidate))
     slower = difference.slower
     return replace(
         difference,
@@ -250,6 +254,10 @@ def with_system_calls(difference: Difference, runs: Runs[SystemCalls]) -> Differ
         threads=count_change(runs.map(lambda run: run.threads), slower),
         programs=count_change(runs.map(lambda run: run.programs), slower),
     )
+
+
+def _complete_runs(runs: tuple[SystemCalls, ...]) -> tuple[SystemCalls, ...]:
+    return tuple(run for run in runs if run.is_complete) or runs
 
 
 def _changes_by_name(

@@ -161,6 +161,11 @@ class SystemCalls(Struct, frozen=True):
     lost_records: int
     """Number of records that the kernel had no room for. Above 0, the counts are too low."""
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether no record was lost."""
+        return self.lost_records == 0
+
 
 def wrap_calls(process: Process, folder: Path, method: Method = "best") -> Process:
     """Return the process under the observer; raise `UnusableInput` if the observer is missing."""
