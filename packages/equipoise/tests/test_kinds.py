@@ -32,17 +32,20 @@ KERNEL = (
 )  # fmt: skip
 THE_REGISTER = SOURCE / "model/kinds.py"
 TESTS = ROOT / "packages/equipoise/tests"
-KERNEL_TESTS = ("files", "design", "ledger", "analysis", "figures")
-"""Rooms of the kernel whose tests start no campaign and draw no simulation."""
+KERNEL_TESTS = ("files", "design", "ledger", "analysis")
+"""Rooms of the kernel whose tests start no campaign and draw no simulation. Figures are drawn by
+the pages of `IN_EACH_FORM`."""
 WITH_MANY_EXAMPLES = (
     "analysis/test_certificate.py::test_a_quiet_host_finds_the_injected_effects_and_few_others",
     "analysis/test_certificate.py::test_effects_that_were_not_injected_are_not_found",
     "analysis/test_iterations.py::test_equal_conditions_are_called_different_in_at_most_alpha",
+    "analysis/test_typical.py::test_dependent_runs_give_a_warning_and_independent_ones_seldom",
     "analysis/test_reference.py::test_a_host_against_itself_has_not_changed",
     "ledger/test_merge.py::test_a_ledger_that_was_split_merges_back_to_the_same_results",
     "ledger/test_merge.py::test_merging_is_associative_and_commutative",
     "ledger/test_opening.py::test_random_damage_never_escapes_as_another_error",
     "ledger/test_store.py::test_a_trial_comes_back_bit_for_bit",
+    "ledger/test_survival.py::test_no_acknowledged_trial_is_lost_to_kill_9",
 )
 """Tests of these rooms that repeat one thing with many random examples. The other tests of their
 files run the same code, so a kind that is missed shows there."""
