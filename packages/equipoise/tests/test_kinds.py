@@ -32,15 +32,16 @@ KERNEL = (
 )  # fmt: skip
 THE_REGISTER = SOURCE / "model/kinds.py"
 TESTS = ROOT / "packages/equipoise/tests"
-KERNEL_TESTS = ("files", "design", "ledger", "analysis")
-"""Rooms of the kernel whose tests start no campaign and draw no simulation. Figures are drawn by
-the pages of `IN_EACH_FORM`."""
+KERNEL_TESTS = ("files", "design", "ledger", "analysis", "figures")
+"""Rooms of the kernel whose tests start no campaign and draw no simulation."""
 WITH_MANY_EXAMPLES = (
     "analysis/test_certificate.py::test_a_quiet_host_finds_the_injected_effects_and_few_others",
     "analysis/test_certificate.py::test_effects_that_were_not_injected_are_not_found",
     "analysis/test_iterations.py::test_equal_conditions_are_called_different_in_at_most_alpha",
     "analysis/test_typical.py::test_dependent_runs_give_a_warning_and_independent_ones_seldom",
     "analysis/test_reference.py::test_a_host_against_itself_has_not_changed",
+    "figures/test_charts.py::test_every_figure_of_a_document_has_titles_units_and_a_line_on_how_to_read_it",
+    "figures/test_save.py::test_a_page_of_one_chart_lets_no_name_out_of_its_string",
     "ledger/test_merge.py::test_a_ledger_that_was_split_merges_back_to_the_same_results",
     "ledger/test_merge.py::test_merging_is_associative_and_commutative",
     "ledger/test_opening.py::test_random_damage_never_escapes_as_another_error",
