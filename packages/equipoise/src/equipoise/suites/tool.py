@@ -110,6 +110,10 @@ class BenchmarkTool(Struct, frozen=True):
     counts: ToolCounts | None = None
     """Counts that the tool reports; with a listing by their names, else as ``NAME allocations``."""
 
+    records_files: bool = False
+    """Whether a process records the files that its benchmark runs, by `helpers.executed_files`, if
+    it has a folder for the records."""
+
     def reading_command(self, command: tuple[str, ...]) -> tuple[str, ...]:
         """Return a command that runs ``command`` and reads its results."""
         # With -P, modules of the repository cannot replace modules of Equipoise.
