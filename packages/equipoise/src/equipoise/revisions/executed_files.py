@@ -40,7 +40,6 @@ _CACHE_FOLDER = "__pycache__"
 _NATIVE_SUFFIXES = (".so", ".pyd")
 _BUILD_SCRIPT = "setup.py"
 _SHA1_DIGITS = 40
-_NOT_PYTHON = "it is not a program of Python"
 
 
 class ObservedFiles(Struct, frozen=True):
@@ -76,10 +75,8 @@ def observe_files(
 ) -> ObservedFiles | None:
     """Run a condition once, untimed, and return its files; ``None`` if the run fails.
 
-    ``blobs`` are those of `tracked_blobs`. ``scratch`` is a private folder.
+    A tool must have `BenchmarkTool.records_files`. ``blobs`` are those of `tracked_blobs`. ``scratch`` is a private folder.
     """
-    if tool is not None and not tool.records_files:
-        return ObservedFiles(unknown_because=f"the adapter of {tool.name} records no files")
     folder = Path(scratch, "executed-files")
     folder.mkdir(exist_ok=True)
     for file in folder.iterdir():
@@ -99,9 +96,11 @@ def observe_files(
         # The campaign itself reports what is wrong with the benchmark.
         return None
     is_recorded = bool(records) if tool else any(one.parent == os.getpid() for one in records)
-    if not is_recorded:
-        return ObservedFiles(unknown_because=_NOT_PYTHON)
-    files = _files_of(records, checkout.tree, blobs)
+    files = (
+        _files_of(records, checkout.tree, blobs)
+        if is_recorded
+        else ObservedFiles(unknown_because="it is not a program of Python")
+    )
     # The words of a command may name files, such as a script of a shell.
     words = {_path_in(checkout.tree, checkout.folder / word) for word in condition.command}
     named = {word for word in words if word is not None and word in blobs}

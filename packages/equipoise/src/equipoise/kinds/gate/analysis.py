@@ -307,6 +307,8 @@ def _row_sentence(row: GateRow, min_effect: float) -> str:
             return f"{row.benchmark} is {claim}, {extent}."
         case "passes":
             return f"{row.benchmark} is not {claim}."
+        case "undecided" if not row.blocks:
+            return f"{row.benchmark} was not measured: the budget ended before its first block."
         case "undecided":
             blocks = counted(row.blocks, "block")
             sentence = f"whether {row.benchmark} is {claim} is not known after {blocks}"

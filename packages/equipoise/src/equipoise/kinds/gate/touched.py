@@ -79,7 +79,8 @@ def with_touched_order(
     for index, (key, condition) in enumerate(zip(keys, conditions, strict=True), start=1):
         if key in evidence:
             continue
-        show(f"observing the files of benchmark {index} of {len(keys)}: {condition.name}")
+        name = short_line(condition.levels[BENCHMARK])
+        show(f"observing the files of benchmark {index} of {len(keys)}: {name}")
         files = observe_files(
             condition, baseline, blobs, request.tool, scratch, request.limits.timeout_s
         )
@@ -178,12 +179,12 @@ def _sentence(
 ) -> str:
     touched_count = len(conditions) - len(unknown) - len(untouched)
     clauses = [
-        f"{touched_count} of {counted(len(conditions), 'benchmark')} use a changed file",
-        f"{len(untouched)} do not and come last",
+        f"of {counted(len(conditions), 'benchmark')}, {touched_count} may run a changed file",
+        f"{len(untouched)} not (last)",
     ]
     if unknown:
         index, why = next(iter(unknown.items()))
-        example = short_line(f"{conditions[index].name}: {why}")
+        example = short_line(f"{conditions[index].levels[BENCHMARK]}: {why}")
         clauses.append(f"{len(unknown)} unknown, in the usual order ({example})")
     earlier = [one.observed_at for one in evidence if one.observed_at < now]
     if earlier:
