@@ -13,6 +13,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import os
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -40,6 +41,7 @@ _CACHE_FOLDER = "__pycache__"
 _NATIVE_SUFFIXES = (".so", ".pyd")
 _BUILD_SCRIPT = "setup.py"
 _SHA1_DIGITS = 40
+_HASH = re.compile(r"[0-9a-f]{40,64}")
 
 
 class ObservedFiles(Struct, frozen=True):
@@ -75,7 +77,8 @@ def observe_files(
 ) -> ObservedFiles | None:
     """Run a condition once, untimed, and return its files; ``None`` if the run fails.
 
-    A tool must have `BenchmarkTool.records_files`. ``blobs`` are those of `tracked_blobs`. ``scratch`` is a private folder.
+    A tool must have `BenchmarkTool.records_files`. ``blobs`` are those of `tracked_blobs`.
+    ``scratch`` is a private folder.
     """
     folder = Path(scratch, "executed-files")
     folder.mkdir(exist_ok=True)
@@ -202,6 +205,15 @@ def tracked_blobs(repository: Repository, commit: str) -> dict[str, str]:
         )
     entries = (os.fsdecode(entry).partition("\t") for entry in result.stdout.split(b"\0") if entry)
     return {path: facts.split()[2] for facts, _, path in entries}
+
+
+def blob_content(repository: Repository, blob: str) -> bytes | None:
+    """Return the content that git has under a hash; ``None`` if the repository lacks it."""
+    # The hash may come from a ledger of somebody else.
+    if not _HASH.fullmatch(blob):
+        return None
+    result = run_git(repository.top, "cat-file", "blob", blob)
+    return result.stdout if result.returncode == 0 else None
 
 
 class Changes(Struct, frozen=True):

@@ -1,8 +1,9 @@
 """Order last the benchmarks of a gate that run no file of the diff: ``equipoise gate --touched``.
 
 The files of a benchmark come from one observed run of the baseline, and stay in the plan of the
-gate. A later gate uses them again if the same benchmark has the same command, and if each of its
-files has the same content in the new baseline: then the benchmark would run the same files.
+gate. A later gate uses them again if the same benchmark has the same command, and if its new
+baseline differs neither in a file whose functions ran, nor outside of functions in a file that was
+imported, nor in a file that was opened. Then the benchmark would run the same files.
 
 The order only decides who gets the budget first. No verdict depends on it (docs/methods/gate.md).
 """
@@ -10,6 +11,7 @@ The order only decides who gets the budget first. No verdict depends on it (docs
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 
 from msgspec import Struct
@@ -26,10 +28,13 @@ from equipoise.report.units import waiting_time
 from equipoise.revisions.build_cache import digest
 from equipoise.revisions.executed_files import (
     ObservedFiles,
+    blob_content,
     changes_of,
+    differ_inside_functions,
     observe_files,
     tracked_blobs,
 )
+from equipoise.revisions.git import Repository
 from equipoise.revisions.plan import Checkout, RevisionsRequest
 from equipoise.shared.safe_text import short_line
 from equipoise.shared.spelling import option
@@ -75,7 +80,7 @@ def with_touched_order(
     )
     conditions = [plan.conditions[contrast.baseline] for contrast in plan.contrasts]
     keys = [_key(plan, index) for index in range(len(conditions))]
-    evidence = _kept_evidence(ledger, set(keys), blobs)
+    evidence = _kept_evidence(ledger, set(keys), request.repository, blobs)
     for index, (key, condition) in enumerate(zip(keys, conditions, strict=True), start=1):
         if key in evidence:
             continue
@@ -122,17 +127,33 @@ def _key(plan: Plan, index: int) -> str:
 
 
 def _kept_evidence(
-    ledger: Ledger, keys: set[str], blobs: Mapping[str, str]
+    ledger: Ledger, keys: set[str], repository: Repository, blobs: Mapping[str, str]
 ) -> dict[str, _Evidence]:
-    """Return the evidence of earlier gates whose files have the same content in the baseline."""
+    """Return the evidence of earlier gates that also holds for the baseline with these blobs."""
+
+    @cache
+    def has_same_outline(path: str, blob: str) -> bool:
+        if not path.endswith(".py") or path not in blobs:
+            return False
+        before, after = (blob_content(repository, name) for name in (blob, blobs[path]))
+        return before is not None and after is not None and differ_inside_functions(before, after)
+
+    def holds(known: KnownFiles, files: tuple[tuple[str, str], ...]) -> bool:
+        # The ledger may have gates of somebody else.
+        if not set(range(len(files))).issuperset((*known.ran, *known.read)):
+            return False
+        return all(blobs.get(files[index][0]) == files[index][1] for index in known.ran) and all(
+            blobs.get(path) == blob or has_same_outline(path, blob)
+            for path, blob in (files[index] for index in known.read)
+        )
+
     kept: dict[str, _Evidence] = {}
     for record in earlier_gates(ledger):
         touched = record.plan.terms.touched if isinstance(record.plan.terms, GatePlan) else None
         for known in () if touched is None else touched.benchmarks:
             assert touched is not None
-            used = [touched.files[index] for index in (*known.ran, *known.read)]
-            is_same = all(blobs.get(path) == blob for path, blob in used)
-            if known.benchmark in keys and known.benchmark not in kept and is_same:
+            is_needed = known.benchmark in keys and known.benchmark not in kept
+            if is_needed and holds(known, touched.files):
                 ran, read = (
                     frozenset(touched.files[index][0] for index in indices)
                     for indices in (known.ran, known.read)
