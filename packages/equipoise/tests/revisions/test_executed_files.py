@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -68,12 +71,22 @@ def observed(project: MadeRepository, scratch: Path, *command: str) -> ObservedF
     return observe_files(condition, checkout, blobs, None, scratch, 60.0)
 
 
+def interpreters() -> Iterator[str]:
+    """This Python and, as later ones report functions in another way, those of the host."""
+    yield sys.executable
+    for name in ("python3.12", "python3.13", "python3.14"):
+        path = shutil.which(name)
+        # A launcher may exist without the Python that it launches.
+        if path is not None and subprocess.run([path, "-c", ""], check=False).returncode == 0:
+            yield path
+
+
 def test_functions_that_ran_are_told_from_modules_that_were_imported(
     project: MadeRepository, tmp_path: Path
 ) -> None:
-    for _ in range(2):
-        # In the second run, Python reads its cached modules.
-        files = observed(project, tmp_path, sys.executable, "parse.py")
+    # In the second run, Python reads its cached modules.
+    for python in (sys.executable, *interpreters()):
+        files = observed(project, tmp_path, python, "parse.py")
         assert files is not None
         assert files.unknown_because is None
         assert files.ran == {"pkg/parse.py"}

@@ -98,7 +98,7 @@ def observe_files(
     except (ConditionFailed, OSError, msgspec.DecodeError):
         # The campaign itself reports what is wrong with the benchmark.
         return None
-    is_recorded = bool(records) if tool else any(one.parent == os.getpid() for one in records)
+    is_recorded = bool(records) if tool else any(record.parent == os.getpid() for record in records)
     files = (
         _files_of(records, checkout.tree, blobs)
         if is_recorded

@@ -172,7 +172,8 @@ def _unknown_because(evidence: _Evidence | None, build_input: str | None) -> str
 def _order(
     untouched: tuple[int, ...], evidence: Mapping[str, _Evidence], blobs: Mapping[str, str]
 ) -> TouchedOrder:
-    paths = sorted({path for one in evidence.values() for path in one.files.ran | one.files.read})
+    all_files = [known.files for known in evidence.values()]
+    paths = sorted({path for files in all_files for path in files.ran | files.read})
     places = {path: index for index, path in enumerate(paths)}
     return TouchedOrder(
         untouched,
@@ -180,13 +181,13 @@ def _order(
         tuple(
             KnownFiles(
                 key,
-                one.commit,
-                one.observed_at,
-                tuple(sorted(places[path] for path in one.files.ran)),
-                tuple(sorted(places[path] for path in one.files.read)),
-                one.files.unknown_because,
+                known.commit,
+                known.observed_at,
+                tuple(sorted(places[path] for path in known.files.ran)),
+                tuple(sorted(places[path] for path in known.files.read)),
+                known.files.unknown_because,
             )
-            for key, one in evidence.items()
+            for key, known in evidence.items()
         ),
     )
 
@@ -207,7 +208,7 @@ def _sentence(
         index, why = next(iter(unknown.items()))
         example = short_line(f"{conditions[index].levels[BENCHMARK]}: {why}")
         clauses.append(f"{len(unknown)} unknown, in the usual order ({example})")
-    earlier = [one.observed_at for one in evidence if one.observed_at < now]
+    earlier = [known.observed_at for known in evidence if known.observed_at < now]
     if earlier:
         clauses.append(
             f"files of {len(earlier)} observed up to {waiting_time(now - min(earlier))} ago"
