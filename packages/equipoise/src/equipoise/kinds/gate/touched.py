@@ -81,8 +81,9 @@ def with_touched_order(
     conditions = [plan.conditions[contrast.baseline] for contrast in plan.contrasts]
     keys = [_key(plan, index) for index in range(len(conditions))]
     evidence = _kept_evidence(ledger, set(keys), request.repository, blobs)
+    build_input = next(changes.build_inputs, None) if request.build is not None else None
     for index, (key, condition) in enumerate(zip(keys, conditions, strict=True), start=1):
-        if key in evidence:
+        if key in evidence or build_input is not None:
             continue
         name = short_line(condition.levels[BENCHMARK])
         show(f"observing the files of benchmark {index} of {len(keys)}: {name}")
@@ -91,7 +92,6 @@ def with_touched_order(
         )
         if files is not None:
             evidence[key] = _Evidence(files, baseline.revision.commit, now)
-    build_input = next(changes.build_inputs, None) if request.build is not None else None
     unknown = {
         index: why
         for index, key in enumerate(keys)
