@@ -35,6 +35,8 @@ _EVENTS_OF_PROGRAMS = frozenset(
     "os.exec os.fork os.forkpty os.posix_spawn os.spawn os.system subprocess.Popen".split()
 )
 """Audit events of a process that starts a program, or that a new program replaces."""
+_INSTALLED = tuple(f"{prefix}{os.sep}" for prefix in (sys.prefix, sys.base_prefix))
+"""Folders with Python and installed packages, for example the plugins of pytest."""
 _MODULES_OF_UNSEEN_PROCESSES = (
     "multiprocessing.popen_spawn_posix",
     "multiprocessing.popen_forkserver",
@@ -52,6 +54,7 @@ class Recorder:
         self._read: set[str] = set()
         self._absolute_paths: dict[str, str] = {}
         self._programs = 0
+        self._own_programs = 0
         self._problem: str | None = None
         self._disable: object = None
 
@@ -89,6 +92,7 @@ class Recorder:
             "ran": sorted(map(_printable, ran)),
             "read": sorted(map(_printable, read - ran)),
             "programs": self._programs,
+            "own_programs": self._own_programs,
             "problem": problem,
         }
         path = os.path.join(self._folder, f"{os.getpid()}-{time.monotonic_ns()}")
@@ -123,9 +127,26 @@ class Recorder:
                 self._read.add(os.path.abspath(os.fsdecode(path)))
         elif event in _EVENTS_OF_PROGRAMS:
             self._programs += 1
+            self._own_programs += _is_started_by_project()
             if event == "os.exec":
                 self._problem = "it replaces itself by another program"
                 self.write()
+
+
+def _is_started_by_project() -> bool:
+    """Return whether a function on the stack may be of the project, not of installed packages.
+
+    Only the main thread is started by a function that is known.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return True
+    frame = sys._getframe(1)
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if not name.startswith(("<", *_INSTALLED)) and name != __file__:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _printable(path: str) -> str:

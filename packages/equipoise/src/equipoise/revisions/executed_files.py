@@ -64,6 +64,8 @@ class _Record(Struct, frozen=True):
     read: tuple[str, ...]
     programs: int
     """Number of programs that the process started."""
+    own_programs: int
+    """Number of these programs that functions outside of installed packages may have started."""
     problem: str | None
 
 
@@ -116,7 +118,8 @@ def _files_of(records: Sequence[_Record], tree: Path, blobs: Mapping[str, str]) 
     read = sources.of(name for record in records for name in record.read)
     problems = [record.problem for record in records if record.problem is not None]
     # Each of them has a record, too, if it is a program of Python.
-    if sum(record.programs for record in records) != len(records) - 1:
+    is_complete = sum(record.programs for record in records) == len(records) - 1
+    if not is_complete and any(record.own_programs for record in records):
         problems.append("it starts other programs")
     if (path := sources.first_generated()) is not None:
         problems.append(f"it uses {path}, which is not in git")
