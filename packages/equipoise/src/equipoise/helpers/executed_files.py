@@ -22,7 +22,7 @@ import threading
 import time
 from importlib.machinery import PathFinder
 from importlib.util import module_from_spec
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any
 
 FOLDER_VARIABLE = "EQUIPOISE_EXECUTED_FILES"
@@ -140,7 +140,7 @@ def _is_started_by_project() -> bool:
     """
     if threading.current_thread() is not threading.main_thread():
         return True
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         name = frame.f_code.co_filename
         if not name.startswith(("<", *_INSTALLED)) and name != __file__:

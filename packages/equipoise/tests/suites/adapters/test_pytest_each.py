@@ -81,6 +81,15 @@ def test_a_benchmark_that_fails_ends_with_the_output_of_pytest(project: MadeRepo
     assert "ended with status 1" in done.stderr
 
 
+def test_a_program_that_is_not_pytest_is_named(
+    project: MadeRepository, gate: Gate, tmp_path: Path
+) -> None:
+    answer = gate(project, "--baseline", "HEAD~1", "--kind", "pytest-each", "--", "true")
+    assert answer.status == 2
+    assert "true lists no benchmark: it is not pytest, or has no tests" in answer.err
+    assert "Traceback" not in answer.err
+
+
 def test_a_gate_lists_the_benchmarks_and_measures_untouched_ones_last(
     project: MadeRepository, gate: Gate, tmp_path: Path
 ) -> None:

@@ -12,6 +12,7 @@ one. So times may differ from those of ``pytest``, in both revisions alike.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -19,7 +20,7 @@ import msgspec
 from msgspec import Struct
 
 from equipoise.helpers.equipoise_metrics import METRICS_VARIABLE
-from equipoise.interop.reading import TIME, read_within_bounds
+from equipoise.interop.reading import DECODE_ERRORS, TIME, read_within_bounds
 from equipoise.suites.adapters.pytest import COMMAND, ENVIRONMENT, TRIED_WITH, run_pytest
 from equipoise.suites.tool import (
     BenchmarkTool,
@@ -47,23 +48,44 @@ class _Line(Struct, frozen=True):
 
 def _measure(command: Command, folder: Path) -> Iterator[Measurement]:
     if _LIST in command:
-        listed = folder / "benchmarks"
-        words = [word for word in command if word != _LIST]
-        run_pytest(words, folder, {_LIST_VARIABLE: str(listed)})
-        print(listed.read_text(encoding="ascii"), end="")
+        _print_list([word for word in command if word != _LIST], folder)
         return
-    node = next((word for word in command if word.startswith(_NODE)), None)
-    if node is None:
-        raise SystemExit(f"{command[0]} has no benchmark to run")
-    metrics = folder / "metrics.jsonl"
-    variables = {_NODE_VARIABLE: node.removeprefix(_NODE), METRICS_VARIABLE: str(metrics)}
-    run_pytest([word for word in command if word != node], folder, variables)
-    if not metrics.exists():
-        raise SystemExit(f"{node.removeprefix(_NODE)} measured nothing")
-    for _, text in read_within_bounds("the metrics of pytest", metrics).lines():
-        line = msgspec.json.decode(text, type=_Line)
-        if line.iteration is None:
-            yield Measurement(TIME, line.value, "s")
+    word = next((word for word in command if word.startswith(_NODE)), None)
+    if word is None:
+        raise SystemExit(f"name a benchmark for {command[0]}: {_NODE}ID")
+    node, metrics = word.removeprefix(_NODE), folder / "metrics.jsonl"
+    variables = {_NODE_VARIABLE: node, METRICS_VARIABLE: str(metrics)}
+    run_pytest([other for other in command if other != word], folder, variables)
+    seconds = _seconds_of(node, metrics) if metrics.exists() else None
+    if seconds is None:
+        raise SystemExit(f"{node} measured no time")
+    yield Measurement(TIME, seconds, "s")
+
+
+def _print_list(command: Command, folder: Path) -> None:
+    """Print the id of each benchmark in JSON, one a line."""
+    listed = folder / "benchmarks"
+    run_pytest(command, folder, {_LIST_VARIABLE: str(listed)})
+    if not listed.exists():
+        raise SystemExit(f"{command[0]} lists no benchmark: it is not pytest, or has no tests")
+    # The gate reads the list from standard output.
+    with os.fdopen(os.dup(1), "wb") as output:
+        output.write(listed.read_bytes())
+
+
+def _seconds_of(node: str, metrics: Path) -> float | None:
+    """Return the mean seconds of a benchmark in a file of metrics; ``None`` if it has none."""
+    try:
+        lines = [
+            msgspec.json.decode(text, type=_Line)
+            for _, text in read_within_bounds("the metrics of pytest", metrics).lines()
+        ]
+    except DECODE_ERRORS as error:
+        raise SystemExit(f"the metrics of {node} cannot be read: {error}") from None
+    means = (
+        line.value for line in lines if line.metric == f"{node} {TIME}" and line.iteration is None
+    )
+    return next(means, None)
 
 
 def _list(printed_lines: PrintedLines) -> Mapping[str, tuple[str, ...]]:
