@@ -55,18 +55,18 @@ def test_benchmarks_that_run_no_changed_file_wait_and_their_evidence_is_kept(
     gate: Gate, project: MadeRepository, tmp_path: Path
 ) -> None:
     answer = gated(gate, project, "--baseline", "HEAD~1", RENDER, PARSE)
-    expected = "--touched: of 2 benchmarks, 1 may run a changed file, 1 not (last)"
+    expected = "--touched: 1 of 2 benchmarks may run a changed file, 1 is measured last"
     assert line_of(answer) == expected
     trials = json.loads((tmp_path / "gate.json").read_text())["trials"]
     first_block = [trial for trial in trials if trial["block"] == trials[0]["block"]]
     assert {trial["condition"].partition(":")[0] for trial in first_block} == {"parse"}
     answer = gated(gate, project, "--baseline", "HEAD~1", RENDER, PARSE)
-    assert line_of(answer).startswith(f"{expected}, files of 2 observed up to ")
+    assert line_of(answer).startswith(f"{expected}, 2 observed up to ")
     # A benchmark is observed again once a function that it ran differs in the baseline.
     project.write("shapes.py", "def render():\n    return 3\n")
     project.commit()
     answer = gated(gate, project, "--baseline", "HEAD~1", RENDER, PARSE)
-    assert line_of(answer).startswith(f"{expected}, files of 1 observed up to ")
+    assert line_of(answer).startswith(f"{expected}, 1 observed up to ")
     with open_for_reading(tmp_path / "ledger.db") as ledger:
         terms = ledger.read_run().plan.terms
     assert isinstance(terms, GatePlan)
@@ -87,8 +87,8 @@ def test_a_build_may_make_a_benchmark_from_any_changed_file(
     project.commit()
     answer = gated(gate, project, "--baseline", "HEAD~1", "--build", "true", RENDER, PARSE)
     assert line_of(answer) == (
-        "--touched: of 2 benchmarks, 0 may run a changed file, 0 not (last), "
-        "2 unknown, in the usual order (render: the build may read table.txt, which differs)"
+        "--touched: 0 of 2 benchmarks may run a changed file, 2 are unknown and may, too "
+        "(render: the build may read table.txt, which differs), 0 are measured last"
     )
 
 

@@ -200,17 +200,19 @@ def _sentence(
     now: float,
 ) -> str:
     touched_count = len(conditions) - len(unknown) - len(untouched)
-    clauses = [
-        f"of {counted(len(conditions), 'benchmark')}, {touched_count} may run a changed file",
-        f"{len(untouched)} not (last)",
-    ]
+    benchmarks = counted(len(conditions), "benchmark")
+    clauses = [f"{touched_count} of {benchmarks} may run a changed file"]
     if unknown:
         index, why = next(iter(unknown.items()))
         example = short_line(f"{conditions[index].levels[BENCHMARK]}: {why}")
-        clauses.append(f"{len(unknown)} unknown, in the usual order ({example})")
+        clauses.append(f"{_verb(len(unknown))} unknown and may, too ({example})")
+    clauses.append(f"{_verb(len(untouched))} measured last")
     earlier = [known.observed_at for known in evidence if known.observed_at < now]
     if earlier:
-        clauses.append(
-            f"files of {len(earlier)} observed up to {waiting_time(now - min(earlier))} ago"
-        )
+        age = waiting_time(now - min(earlier))
+        clauses.append(f"{len(earlier)} observed up to {age} ago")
     return f"{option('touched')}: {', '.join(clauses)}"
+
+
+def _verb(count: int) -> str:
+    return f"{count} {'is' if count == 1 else 'are'}"
