@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from equipoise.campaign.progress import ProgressListener
 from equipoise.campaign.segment import SegmentInProgress
-from equipoise.kinds.gate.terms import GateOutcome, GatePlan, KnownNoise
+from equipoise.kinds.gate.terms import GateOutcome, GatePlan, KnownNoise, TouchedOrder
 from equipoise.kinds.gate.verdict import GateJudge, judge_gate
 from equipoise.measure.trials import TrialReport
 from equipoise.model.plan import Condition, Contrast, Judgement, Measure, Plan, Stopping
@@ -165,6 +165,8 @@ class Gate(Struct, frozen=True):
     wrong_passes: int
     warned: frozenset[int] = frozenset()
     """Benchmarks of which the gate warned that the budget cannot decide them."""
+    slower: frozenset[int] = frozenset()
+    """Benchmarks that the gate called slower."""
     warned_decided: int = 0
     """Number of these benchmarks that it decided all the same."""
 
@@ -184,6 +186,7 @@ def gate_of(
         passes=len(passing),
         wrong_passes=len(passing & suite.planted),
         warned=warned,
+        slower=frozenset(slower),
         warned_decided=len(warned & (slower | passing)),
     )
 
@@ -221,8 +224,12 @@ def scheduled_gate(
     *,
     known: bool = False,
     schedule: bool = True,
+    untouched: frozenset[int] = frozenset(),
 ) -> Gate:
-    """Run a gate with a budget; without a schedule it only leaves out decided benchmarks."""
+    """Run a gate with a budget; without a schedule it only leaves out decided benchmarks.
+
+    The ``untouched`` benchmarks are measured last.
+    """
     count = len(suite.spreads)
     # With a limit of blocks, a gate has no schedule.
     stopping = Stopping(
@@ -236,6 +243,10 @@ def scheduled_gate(
         )
         assert isinstance(plan.terms, GatePlan)
         plan = replace(plan, terms=replace(plan.terms, known_noises=noises))
+    if untouched:
+        assert isinstance(plan.terms, GatePlan)
+        order = TouchedOrder(tuple(sorted(untouched)), (), ())
+        plan = replace(plan, terms=replace(plan.terms, touched=order))
     judge, listener = GateJudge(plan, stopping), _Listener()
     SegmentInProgress("1", plan, stopping, NoStore(), judge, listener, suite.clock).run(suite)
     return gate_of(suite, judge.paired_blocks, frozenset(listener.warned))

@@ -253,6 +253,8 @@ def _comparison(
 
     ``forecast`` is the number of further blocks that would probably decide; ``None`` if unknown.
     """
+    if not verdict.blocks:
+        return _comparison_without_blocks(plan, costs, verdict)
     judgement, paired_blocks, contrast = plan.judgement, costs.paired_blocks, costs.contrast
     baseline, candidate = (plan.conditions[index] for index in contrast.pair)
     mean_ratio = ratio_of_means(paired_blocks.baseline, paired_blocks.candidate, seed=plan.seed)
@@ -317,6 +319,40 @@ def _comparison(
     names = _names_in_sentence(contrast, baseline, candidate)
     summary = verdict_sentence(comparison, *names, more_is_better=costs.more_is_better)
     return replace(comparison, summary=summary)
+
+
+def _comparison_without_blocks(
+    plan: Plan, costs: ContrastCosts, verdict: ComparisonVerdict
+) -> Comparison:
+    """Return an undecided comparison: the budget ended before its first block."""
+    contrast = costs.contrast
+    baseline, candidate = (plan.conditions[index] for index in contrast.pair)
+    comparison = Comparison(
+        baseline=baseline.name,
+        candidate=candidate.name,
+        metric=costs.metric,
+        estimand=ESTIMAND,
+        ratio=None,
+        ratio_ci=(None, None),
+        equivalence_ci=verdict.equivalence_ci,
+        equivalence_level=verdict.equivalence_level,
+        e_value=verdict.e_value,
+        verdict=verdict.verdict,
+        min_effect=plan.judgement.min_effect,
+        alpha=plan.judgement.alpha,
+        blocks=0,
+        mean_ratio=None,
+        mean_ratio_ci=(None, None),
+        probability_slower=None,
+        probability_slower_ci=(None, None),
+        minimum_misleads=False,
+        scope=scope_of(plan),
+        summary="",
+        significance_level=verdict.level,
+        stratum=contrast.stratum,
+    )
+    names = _names_in_sentence(contrast, baseline, candidate)
+    return replace(comparison, summary=verdict_sentence(comparison, *names))
 
 
 def _names_in_sentence(

@@ -35,6 +35,8 @@ REVISION_TREE_VARIABLE = "EQUIPOISE_GATE_TREE"
 """Environment variable with the working tree of the measured revision."""
 USER_TREE_VARIABLE = "EQUIPOISE_GATE_INSTEAD_OF"
 """Environment variable with the user's own working tree; no module may be imported from there."""
+RECORDS_VARIABLE = "EQUIPOISE_EXECUTED_FILES"
+"""Environment variable of ``executed_files.py``, which records the files that a program runs."""
 CONFIGURATION_NAMES = ("asv.conf.json", "asv.conf.jsonc")
 SHORT_RUN = {"rounds": 1, "repeat": (1, 1000, 0.1)}
 """Attributes for benchmarks without them: at most 0.1 s of samples after the warm-up of 0.1 s. asv
@@ -359,14 +361,22 @@ def _attributes(assignments: Sequence[str]) -> dict[str, Any]:
 
 def _make_cache(suite: _Suite, options: argparse.Namespace) -> None:
     """Run setup_cache in another process, because its memory is not the benchmark's."""
-    command = [sys.executable, __file__, f"--config={suite.configuration}", f"--run={options.run}"]
-    subprocess.run([*command, "--make-cache", f"--results={options.results}"], check=False)
+    command = [sys.executable, *_recorder(), __file__, f"--config={suite.configuration}"]
+    command += [f"--run={options.run}", "--make-cache", f"--results={options.results}"]
+    subprocess.run(command, check=False)
     try:
         results = json.loads(Path(options.results).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         results = {"error": f"setup_cache of {options.run} failed"}
     if "error" in results:
         raise SuiteError(results["error"])
+
+
+def _recorder() -> list[str]:
+    """Return the program that records another program, if the files of this one are recorded."""
+    if not os.environ.get(RECORDS_VARIABLE):
+        return []
+    return [os.path.join(os.path.dirname(__file__), "executed_files.py")]
 
 
 def _cache_results(options: argparse.Namespace) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import json
 import os
 import sys
 import time
@@ -53,6 +54,11 @@ REVISION_TREE_VARIABLE = "EQUIPOISE_GATE_TREE"
 """Environment variable with the working tree of the measured revision."""
 USER_TREE_VARIABLE = "EQUIPOISE_GATE_INSTEAD_OF"
 """Environment variable with the user's own working tree; no module may be imported from there."""
+
+NODE_VARIABLE = "EQUIPOISE_PYTEST_NODE"
+"""Environment variable with the id of the only benchmark to run; only its file is collected."""
+LIST_VARIABLE = "EQUIPOISE_PYTEST_LIST"
+"""Environment variable with a file for the ids of the benchmarks, which then do not run."""
 
 BATCH_COUNT = 10
 MIN_BATCH_S = 0.01
@@ -194,6 +200,10 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
         for name, value in gate_options.items()
         if name in options and name not in chosen
     )
+    options["collectonly"] = options["collectonly"] or bool(os.environ.get(LIST_VARIABLE))
+    node = os.environ.get(NODE_VARIABLE)
+    if node:
+        config.args = [str(config.rootpath / node)]
 
 
 @pytest.hookimpl(wrapper=True)
@@ -276,6 +286,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         )
     items[:] = benchmarks
     config.hook.pytest_deselected(items=deselected)
+    list_file = os.environ.get(LIST_VARIABLE)
+    if list_file:
+        # In JSON, each id is one line of letters of ASCII.
+        lines = (f"{json.dumps(item.nodeid)}\n" for item in items)
+        Path(list_file).write_text("".join(lines), encoding="ascii")
 
 
 def _is_marked(item: pytest.Item) -> bool:

@@ -162,6 +162,20 @@ def is_changed(repository: Repository, path: str) -> bool:
     return _run_diff(repository, *options, "HEAD", "--", path).returncode == 1
 
 
+def changes_between(
+    repository: Repository, baseline: Revision, candidate: Revision
+) -> tuple[str, ...]:
+    """Return the paths of the tracked files that differ between two revisions.
+
+    A renamed file has both paths. Raise `UnusableInput` if git fails.
+    """
+    options = ("--name-only", "-z", "--no-renames", "--no-ext-diff", "--ignore-submodules=dirty")
+    revisions = [baseline.commit, *(() if candidate.uncommitted else (candidate.commit,))]
+    result = _run_diff(repository, *options, *revisions, "--")
+    names = require_success(result, candidate.label).stdout.split(b"\0")
+    return tuple(os.fsdecode(name) for name in names if name)
+
+
 def changed_submodules(repository: Repository) -> tuple[str, ...]:
     """Return the submodules that differ from the commit in HEAD, or have uncommitted changes."""
     result = _run_diff(repository, "--raw", "-z", "--no-renames", "--no-ext-diff", "HEAD")

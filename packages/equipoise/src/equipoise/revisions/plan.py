@@ -128,7 +128,8 @@ def common_benchmarks(
     benchmarks: list[Benchmark] = []
     warnings: list[CampaignWarning] = []
     for program in programs:
-        conditions, _ = conditions_of_gate([program], checkouts, None)
+        reader = tool if tool.listing.is_by_adapter else None
+        conditions, _ = conditions_of_gate([program], checkouts, reader)
         selections = [
             _list_benchmarks(
                 condition,

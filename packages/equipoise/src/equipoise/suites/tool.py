@@ -56,6 +56,9 @@ class Listing(Struct, frozen=True):
     """Arguments between the program and the user's options while the program lists benchmarks, if
     the program is an interpreter."""
 
+    is_by_adapter: bool = False
+    """Whether `BenchmarkTool.measure` prints the list, if the command has options for a list."""
+
     def command_for(self, selection: tuple[str, ...], command: tuple[str, ...]) -> tuple[str, ...]:
         """Return a command with the options of a short run, and those that choose a benchmark."""
         return (*with_options(command, self.short_run), *selection)
@@ -109,6 +112,10 @@ class BenchmarkTool(Struct, frozen=True):
     ``None`` if the tool's names do not say where a benchmark is."""
     counts: ToolCounts | None = None
     """Counts that the tool reports; with a listing by their names, else as ``NAME allocations``."""
+
+    records_files: bool = False
+    """Whether a process records the files that its benchmark runs, by `helpers.executed_files`, if
+    it has a folder for the records."""
 
     def reading_command(self, command: tuple[str, ...]) -> tuple[str, ...]:
         """Return a command that runs ``command`` and reads its results."""

@@ -196,6 +196,31 @@ def test_a_suite_is_found_by_its_configuration(file: str, options: str, tmp_path
 
 
 @live
+def test_the_files_of_a_benchmark_and_of_its_cache_are_recorded(
+    python: str, tmp_path: Path
+) -> None:
+    folder = written(tmp_path / "suite", FILES)
+
+    def records_of(*options: str) -> list[dict[str, Any]]:
+        records = tmp_path / "-".join(options)
+        records.mkdir()
+        values_of(python, folder, *options, EQUIPOISE_EXECUTED_FILES=str(records))
+        return [json.loads(file.read_text()) for file in records.iterdir()]
+
+    def own_files(records: list[dict[str, Any]], kind: str) -> set[str]:
+        paths = (Path(name) for record in records for name in record[kind])
+        return {path.name for path in paths if path.is_relative_to(folder)}
+
+    records = records_of("--run=suite.Parse.time_parse", "--params=1, 'a'")
+    # The program that makes the cache has a record, too.
+    assert (len(records), sum(record["programs"] for record in records)) == (2, 1)
+    assert own_files(records, "ran") == {"parsing.py", "suite.py"}
+    (record,) = records_of("--run=suite.time_short")
+    assert own_files([record], "ran") == {"suite.py"}
+    assert "parsing.py" in own_files([record], "read")
+
+
+@live
 @pytest.mark.parametrize("environment", ["asv", "asv-old"])
 def test_each_combination_of_parameters_is_a_benchmark(environment: str, tmp_path: Path) -> None:
     python = python_of(environment, "asv")

@@ -26,6 +26,7 @@ from equipoise.kinds.gate.terms import (
     GateRow,
     GateRowForecast,
     GateShortage,
+    TouchedOrder,
 )
 from equipoise.kinds.gate.verdict import (
     GateDecision,
@@ -75,7 +76,21 @@ class GateAnalysis(AnalysisKind):
                 )
                 for name, place in terms.places.items()
             },
+            touched=None if terms.touched is None else _hide_in_files(terms.touched, hidden),
         )
+
+
+def _hide_in_files(touched: TouchedOrder, hidden: TextReplacements) -> TouchedOrder:
+    return replace(
+        touched,
+        files=tuple((hidden.replace_in_text(path), blob) for path, blob in touched.files),
+        benchmarks=tuple(
+            known
+            if known.unknown_because is None
+            else replace(known, unknown_because=hidden.replace_in_text(known.unknown_because))
+            for known in touched.benchmarks
+        ),
+    )
 
 
 def gate_result(plan: Plan, blocks: Blocks) -> GateResult | None:
@@ -292,6 +307,8 @@ def _row_sentence(row: GateRow, min_effect: float) -> str:
             return f"{row.benchmark} is {claim}, {extent}."
         case "passes":
             return f"{row.benchmark} is not {claim}."
+        case "undecided" if not row.blocks:
+            return f"{row.benchmark} was not measured: the budget ended before its first block."
         case "undecided":
             blocks = counted(row.blocks, "block")
             sentence = f"whether {row.benchmark} is {claim} is not known after {blocks}"

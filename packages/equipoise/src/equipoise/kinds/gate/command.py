@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
@@ -39,6 +40,7 @@ from equipoise.kinds.gate.terms import (
     GatePlan,
     GateResult,
 )
+from equipoise.kinds.gate.touched import with_touched_order
 from equipoise.measure.environment import snapshot
 from equipoise.measure.scratch import scratch_folder
 from equipoise.model.errors import EXIT_DONE, EXIT_GATE_FAILED, UnusableInput
@@ -232,6 +234,7 @@ class GateOptions(Struct, frozen=True, kw_only=True):
     program: SuiteOptions
     metrics: str | None
     fail_undecided: bool
+    touched: bool
     markdown: Path | None
     slice_file: Path | None
     join: bool
@@ -272,6 +275,10 @@ class GateOptions(Struct, frozen=True, kw_only=True):
 )
 @options.flag(
     "--fail-undecided", help="Fail (status 1) also if a benchmark is undecided at the end."
+)
+@options.flag(
+    "--touched",
+    help="Measure benchmarks last that run no changed file (Python); observes one run of each.",
 )
 @options.file_option("--markdown", help="Write the summary to a file, too.")
 @options.file_option(
@@ -333,6 +340,12 @@ def command(gate_options: GateOptions) -> int:
         plan, warnings = gate_plan(request, checkouts, scratch)
         plan = replace(plan, command_line=_recorded_command(request, program, plan.seed))
         plan = with_known_noises(plan, ledger, snapshot().get("cpu_model"))
+        if gate_options.touched:
+            plan, line = with_touched_order(
+                plan, request, checkouts, ledger, scratch, now=time.time(), show=on_step
+            )
+            if not output.quiet:
+                say(line)
         if slice_file is not None:
             plan = plan_of_slice(plan, request, request.baseline, request.candidate)
         warnings = (*_warnings(request, of_working_tree=gate_options.candidate is None), *warnings)

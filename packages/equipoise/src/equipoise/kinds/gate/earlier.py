@@ -1,4 +1,4 @@
-"""Read the noise of benchmarks from earlier gates in the ledger.
+"""Read earlier gates in the ledger, and the noise of their benchmarks.
 
 The noise only decides which benchmarks run first, and what the gate says about the time that they
 need. No verdict depends on it (docs/methods/gate.md).
@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 import os
+from collections.abc import Iterator
 
 from msgspec.structs import replace
 
@@ -45,15 +46,20 @@ def with_known_noises(plan: Plan, ledger: Ledger, cpu_model: str | None) -> Plan
         for contrast, metric in itertools.product(plan.contrasts, terms.metrics)
     ]
     known: dict[Benchmark, KnownNoise] = {}
-    earlier_gates = [run.id for run in reversed(ledger.runs()) if run.study == STUDY]
-    for run_id in earlier_gates[:MAX_EARLIER_GATES]:
+    for record in earlier_gates(ledger):
         if known.keys() >= set(benchmarks):
             break
-        record = ledger.read_run(run_id)
         if record.environment.get("cpu_model") == cpu_model:
             known = noises_of(record) | known
     noises = tuple(known.get(benchmark) for benchmark in benchmarks)
     return replace(plan, terms=replace(terms, known_noises=noises)) if any(noises) else plan
+
+
+def earlier_gates(ledger: Ledger) -> Iterator[RunRecord]:
+    """Yield the latest gates of the ledger, the latest first; at most `MAX_EARLIER_GATES`."""
+    run_ids = (run.id for run in reversed(ledger.runs()) if run.study == STUDY)
+    for run_id in itertools.islice(run_ids, MAX_EARLIER_GATES):
+        yield ledger.read_run(run_id)
 
 
 def noises_of(record: RunRecord) -> dict[Benchmark, KnownNoise]:
@@ -84,10 +90,14 @@ def noises_of(record: RunRecord) -> dict[Benchmark, KnownNoise]:
 
 def _identity(plan: Plan, contrast: Contrast, metric: str) -> Benchmark:
     condition = plan.conditions[contrast.candidate]
-    return condition.levels.get(BENCHMARK, condition.name), metric, _command(condition)
+    return (
+        condition.levels.get(BENCHMARK, condition.name),
+        metric,
+        command_outside_checkout(condition),
+    )
 
 
-def _command(condition: Condition) -> tuple[str, ...]:
+def command_outside_checkout(condition: Condition) -> tuple[str, ...]:
     """Return the command of a benchmark; a path below the checkout is relative."""
     folder = condition.process.working_folder
     if folder is None:

@@ -231,7 +231,15 @@ def shortage_sentences(gate: GateResult) -> tuple[str, ...]:
         return ()
     block_text = counted(shortage.blocks, "block")
     spent_time = waiting_time(shortage.blocks * shortage.block_s)
-    if shortage.needed_blocks is None or shortage.needed_s is None:
+    if not shortage.blocks:
+        unmeasured = sum(not row.blocks for row in gate.rows)
+        problem = (
+            f"Measured too little: {shortage.undecided} of {len(gate.rows)} benchmarks are "
+            f"undecided, and {unmeasured} of them {'was' if unmeasured == 1 else 'were'} not "
+            "measured."
+        )
+        action = f"Run again with a larger {option('budget')}"
+    elif shortage.needed_blocks is None or shortage.needed_s is None:
         problem = (
             f"Not decided after {block_text} ({spent_time}), and no forecast: the change is close "
             f"to {option('min_effect')} {gate.min_effect:g}, or trials vary too much."
@@ -350,8 +358,7 @@ def _needed_time(row: GateRow) -> Mapping[str, str]:
 def _brief_cells(gate: GateResult, row: GateRow, *, has_forecast: bool) -> Mapping[str, str]:
     return {
         "benchmark:name": row.benchmark,
-        "baseline:number": cost_text(row.baseline_median, row.metric),
-        "candidate:number": cost_text(row.candidate_median, row.metric),
+        **_medians(row),
         "change between": _EXACT if row.exact else interval_text(row.equivalence_ci, "open"),
         **(_needed_time(row) if has_forecast else {}),
         "outcome": outcome_label(gate, row, OUTCOME_LABELS),
@@ -395,12 +402,21 @@ def _cells_of_row(
                 equivalence_ci=host.equivalence_ci,
                 baseline_median=host.baseline_median,
                 candidate_median=host.candidate_median,
+                blocks=host.blocks,
                 outcome=host.outcome,
             ),
             alpha,
         )
         difference = f"; {host.differs} than the others" if host.differs else ""
         yield _line_of_runner(host.host, {**line, "outcome": line["outcome"] + difference})
+
+
+def _medians(row: GateRow) -> Mapping[str, str]:
+    medians = {"baseline": row.baseline_median, "candidate": row.candidate_median}
+    return {
+        f"{role}:number": cost_text(median, row.metric) if row.blocks else UNKNOWN
+        for role, median in medians.items()
+    }
 
 
 def _line_of_runner(name: str, line: Mapping[str, str]) -> Mapping[str, str]:
@@ -415,8 +431,7 @@ def _line(
     )
     return {
         "benchmark:name": row.benchmark,
-        "baseline:number": cost_text(row.baseline_median, row.metric),
-        "candidate:number": cost_text(row.candidate_median, row.metric),
+        **_medians(row),
         "change:number": change,
         "interval": _EXACT if row.exact else interval,
         "equivalence interval": _EXACT if row.exact else _equivalence_interval(row, alpha),

@@ -153,6 +153,8 @@ class OpenBenchmark(Struct, frozen=True):
     needed_blocks: float
     """Forecast number of blocks in all; infinite without a forecast."""
     looks_slower: bool = False
+    is_untouched: bool = False
+    """Whether the benchmark runs no file that differs between the revisions."""
 
     @property
     def remaining_s(self) -> float:
@@ -160,12 +162,16 @@ class OpenBenchmark(Struct, frozen=True):
         return self.block_s * (self.needed_blocks - self.blocks)
 
 
+_UNDECIDABLE = 3
+"""First number of the key of a benchmark that the rest of the budget cannot decide."""
+
+
 def _place(benchmark: OpenBenchmark, left_s: float, min_blocks: int) -> tuple[int, float]:
     """Return a key by which the schedule orders benchmarks."""
     if benchmark.blocks < min_blocks:
         return 0, benchmark.block_s
     if benchmark.remaining_s > left_s:
-        return 3, benchmark.remaining_s
+        return _UNDECIDABLE, benchmark.remaining_s
     return 1 if benchmark.looks_slower else 2, benchmark.remaining_s
 
 
@@ -176,11 +182,17 @@ def choose(benchmarks: Sequence[OpenBenchmark], left_s: float, min_blocks: int) 
     ``min_blocks`` blocks, then those that look slower, then the others, then those that the rest of
     the budget cannot decide alone. In each group, the shortest forecast comes first. A block takes
     at most `BLOCK_SHARE` of the rest of the budget, except that it runs every benchmark with too
-    few blocks.
+    few blocks. Untouched benchmarks wait until the budget can decide no other benchmark.
     """
     chosen: list[int] = []
     block_s = 0.0
-    for benchmark in sorted(benchmarks, key=lambda each: _place(each, left_s, min_blocks)):
+    touched = [
+        benchmark
+        for benchmark in benchmarks
+        if not benchmark.is_untouched and _place(benchmark, left_s, min_blocks)[0] < _UNDECIDABLE
+    ]
+    first = touched or benchmarks
+    for benchmark in sorted(first, key=lambda each: _place(each, left_s, min_blocks)):
         block_s += benchmark.block_s
         max_s = left_s if benchmark.blocks < min_blocks else BLOCK_SHARE * left_s
         if chosen and block_s > max_s:

@@ -60,6 +60,34 @@ class KnownNoise(Struct, frozen=True):
     """Number of blocks of the earlier gate that the two numbers come from."""
 
 
+class KnownFiles(Struct, frozen=True):
+    """The files that an observed run of a benchmark used, in this gate or an earlier one."""
+
+    benchmark: str
+    """Digest of the benchmark's name and command."""
+    commit: str
+    """Baseline of the gate that observed the run."""
+    observed_at: float
+    """Seconds since 1970."""
+    ran: tuple[int, ...] = ()
+    """Files of which a function ran, as indices in `TouchedOrder.files`."""
+    read: tuple[int, ...] = ()
+    """Other files, which were imported or opened."""
+    unknown_because: str | None = None
+    """Clause with the reason why the files are not all known; ``None`` if they are."""
+
+
+class TouchedOrder(Struct, frozen=True):
+    """The benchmarks of a gate that run no file of the diff, and how this is known."""
+
+    untouched: tuple[int, ...]
+    """Contrasts that are measured last."""
+    files: tuple[tuple[str, str], ...]
+    """Path of each file that a benchmark used, and git's hash of its content in the baseline."""
+    benchmarks: tuple[KnownFiles, ...]
+    """The files of each benchmark; without those whose observed run failed."""
+
+
 class GatePlan(Struct, Terms, frozen=True, tag_field=TAG, tag="gate"):
     """Terms of a gate. All comparisons on all metrics share one false-discovery rate.
 
@@ -85,6 +113,8 @@ class GatePlan(Struct, Terms, frozen=True, tag_field=TAG, tag="gate"):
     """Counter of each metric, such as ``callgrind``; empty unless the gate counts."""
     known_noises: tuple[KnownNoise | None, ...] = ()
     """Noise of each comparison in earlier gates; empty if no comparison has one."""
+    touched: TouchedOrder | None = None
+    """``None`` unless untouched benchmarks are measured last (``--touched``)."""
     slice: SliceSource | None = None
     """Facts about a slice; ``None`` for any other gate."""
     joined: tuple[str, ...] = ()

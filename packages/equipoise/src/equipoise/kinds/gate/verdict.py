@@ -284,6 +284,21 @@ class MeanSeconds:
         return self._total_s[index]
 
 
+def has_schedule(plan: Plan, stopping: Stopping) -> bool:
+    """Return whether blocks run only some of the undecided benchmarks of a gate.
+
+    With a number of blocks in place of a time, every block runs all of them.
+    """
+    assert isinstance(plan.terms, GatePlan)
+    return (
+        stopping.leave_out_decided
+        and stopping.blocks is None
+        and len(plan.contrasts) > 1
+        # A few blocks decide counts.
+        and not plan.terms.counted_by
+    )
+
+
 class GateCampaign(CampaignKind):
     """The campaign of a gate, which `GateJudge` judges."""
 
@@ -313,14 +328,8 @@ class GateJudge(InterimAnalysis):
         self._warnings: dict[int, CampaignWarning] = {}
         """Warning about each benchmark that the budget cannot decide, by its contrast."""
         self._min_blocks = max(MIN_BLOCKS_OF_FORECAST, required_blocks(plan, stopping))
-        # With a number of blocks in place of a time, every block runs all undecided benchmarks.
-        self._has_schedule = (
-            stopping.leave_out_decided
-            and stopping.blocks is None
-            and contrast_count > 1
-            # A few blocks decide counts.
-            and not terms.counted_by
-        )
+        self._has_schedule = has_schedule(plan, stopping)
+        self._untouched = frozenset(() if terms.touched is None else terms.touched.untouched)
 
     def compared_metrics(self, plan: Plan) -> tuple[str, ...]:
         """Return the metrics of the gate; each metric has its own decision."""
@@ -425,6 +434,7 @@ class GateJudge(InterimAnalysis):
                 self._mean_seconds.of(contrast),
                 max((needed[index] for index in undecided), default=0.0),
                 looks_slower=any(states[index].is_slower for index in undecided),
+                is_untouched=contrast in self._untouched,
             )
 
     def _warn_of_budget(self) -> None:

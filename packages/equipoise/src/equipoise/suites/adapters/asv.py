@@ -15,13 +15,14 @@ calls the functions of asv_runner that asv calls.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
-from equipoise.helpers import asv_program
+from equipoise.helpers import asv_program, executed_files
 from equipoise.interop.reading import TIME
 from equipoise.model.errors import UnusableInput
 from equipoise.model.quantities import joined
@@ -71,7 +72,9 @@ def _measure(command: Command, folder: Path) -> Iterator[Measurement]:
     """Run a command with a single benchmark; yield its value."""
     program, *arguments = command
     results_file = folder / "results.json"
-    run((program, asv_program.__file__, *arguments, f"--results={results_file}"), folder / "output")
+    recorder = (executed_files.__file__,) if os.environ.get(executed_files.FOLDER_VARIABLE) else ()
+    words = (*recorder, asv_program.__file__, *arguments, f"--results={results_file}")
+    run((program, *words), folder / "output")
     try:
         results = msgspec.json.decode(results_file.read_bytes(), type=_Results)
     except (OSError, msgspec.DecodeError):
@@ -137,5 +140,6 @@ TOOL = BenchmarkTool(
         asv_program.REVISION_TREE_VARIABLE: "{tree}",
         asv_program.USER_TREE_VARIABLE: "{own}",
     },
+    records_files=True,
     listing=Listing(_list, script=(asv_program.__file__,)),
 )

@@ -18,11 +18,12 @@ from __future__ import annotations
 import ast
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
 from equipoise import helpers
+from equipoise.helpers import executed_files
 from equipoise.helpers.allocation_counts import RECORDER, Counts
 from equipoise.helpers.asv_program import REVISION_TREE_VARIABLE
 from equipoise.model.revisions import SourcePlace
@@ -30,7 +31,9 @@ from equipoise.suites.running import run
 from equipoise.suites.searching import first_file_with, folders_up_to, place_in, text_in
 from equipoise.suites.tool import BenchmarkTool, Command, FoundSuite, Measurement, ToolCounts
 
-_COMMAND = ("pytest", "-q", "-p", "no:cacheprovider")
+COMMAND = ("pytest", "-q", "-p", "no:cacheprovider")
+ENVIRONMENT = {REVISION_TREE_VARIABLE: "{tree}", "EQUIPOISE_GATE_INSTEAD_OF": "{own}"}
+TRIED_WITH = "pytest-benchmark 5, pytest-codspeed 3 to 5"
 _PLUGIN = "equipoise.helpers.pytest_plugin"
 _COUNTS = "--count-allocations"
 """Word of a command that counts; pytest does not get it."""
@@ -41,26 +44,37 @@ _USE_OF_MARKER = r"^\s*(@|pytestmark\s*=.*)pytest\.mark\.(codspeed_)?benchmark\b
 
 
 def _measure(command: Command, folder: Path) -> Iterator[Measurement]:
+    variables: Mapping[str, str] = {}
+    if _COUNTS in command:
+        # A late import: trials of all tools import this file.
+        from equipoise.counting.allocations import counting_variables
+
+        variables = counting_variables(os.environ, folder)
+    run_pytest([word for word in command if word != _COUNTS], folder, variables)
+    return iter(())
+
+
+def run_pytest(command: Command, folder: Path, variables: Mapping[str, str]) -> None:
+    """Run pytest with the plugin and with further environment variables.
+
+    ``folder`` is empty, and gets the output of pytest. Raise `SystemExit` if pytest fails.
+    """
     modules = folder / "modules"
     # Without `__init__.py`, an installed Equipoise has precedence.
     package = modules / "equipoise"
     package.mkdir(parents=True)
     (package / "helpers").symlink_to(Path(helpers.__file__).parent)
+    if os.environ.get(executed_files.FOLDER_VARIABLE):
+        (modules / "sitecustomize.py").symlink_to(executed_files.__file__)
     search_path = (str(modules), *_given("PYTHONPATH"), *_sources(command[0]))
     # pytest refuses a plugin with two names; the entry point is the other one.
     options = (*_given("PYTEST_ADDOPTS"), "-p", "no:equipoise", "-p", _PLUGIN)
-    variables = {
+    own_variables = {
         "CODSPEED_PROFILE_FOLDER": str(folder),
         "PYTHONPATH": os.pathsep.join(search_path),
         "PYTEST_ADDOPTS": " ".join(options),
     }
-    if _COUNTS in command:
-        # A late import: trials of all tools import this file.
-        from equipoise.counting.allocations import counting_variables
-
-        variables = {**counting_variables(os.environ, folder), **variables}
-    run([word for word in command if word != _COUNTS], folder / "output", variables)
-    return iter(())
+    run(command, folder / "output", {**variables, **own_variables})
 
 
 def _with_counts(command: tuple[str, ...]) -> tuple[str, ...]:
@@ -88,7 +102,7 @@ def _find(folder: Path) -> FoundSuite | None:
     for pattern, noun in ((_USE_OF_FIXTURE, "fixture"), (_USE_OF_MARKER, "marker")):
         file = first_file_with(folder, _FILE_NAME, pattern)
         if file is not None:
-            return FoundSuite(f"{file} has a test with a benchmark {noun}", _COMMAND)
+            return FoundSuite(f"{file} has a test with a benchmark {noun}", COMMAND)
     return None
 
 
@@ -138,9 +152,9 @@ TOOL = BenchmarkTool(
     "pytest",
     measure=_measure,
     find=_find,
-    tried_with="pytest-benchmark 5, pytest-codspeed 3 to 5",
-    command=_COMMAND,
+    tried_with=TRIED_WITH,
+    command=COMMAND,
     counts=ToolCounts(RECORDER, Counts._fields, _with_counts),
-    environment={REVISION_TREE_VARIABLE: "{tree}", "EQUIPOISE_GATE_INSTEAD_OF": "{own}"},
+    environment=ENVIRONMENT,
     places=_places,
 )
