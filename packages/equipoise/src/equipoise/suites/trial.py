@@ -6,7 +6,8 @@
 
 The mean of each benchmark goes to the file ``EQUIPOISE_METRICS`` as ``NAME time_s``, one value for
 each process. A process of a tool that lists its benchmarks runs only one of them, and reports it as
-``time_s``.
+``time_s``. The file also has the reason why a benchmark has no time. The exit status is 0 if the
+process measured all other benchmarks, and 4 if a benchmark stopped the process.
 """
 
 from __future__ import annotations
@@ -16,9 +17,14 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from equipoise.helpers.equipoise_metrics import report
+from equipoise.helpers.equipoise_metrics import report, report_unknown
+from equipoise.interop.reading import SAVE_AGAIN, TIME
 from equipoise.model.errors import EquipoiseError
 from equipoise.suites import TOOLS
+from equipoise.suites.running import StoppedAt
+from equipoise.suites.tool import Failure
+
+_READ_HINT = "run the command by hand: did it end early, or did a benchmark write to this file?"
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -28,12 +34,29 @@ def main(arguments: Sequence[str]) -> None:
     """
     if len(arguments) < 3 or arguments[0] not in TOOLS or arguments[1] != "--":
         raise SystemExit(f"usage: python -m equipoise.suites.trial {'|'.join(TOOLS)} -- COMMAND")
+    has_values, failures = False, []
     with tempfile.TemporaryDirectory() as folder:
         try:
-            for measurement in TOOLS[arguments[0]].measure(arguments[2:], Path(folder)):
-                report(measurement.metric, measurement.value, unit=measurement.unit)
+            for item in TOOLS[arguments[0]].measure(arguments[2:], Path(folder)):
+                if isinstance(item, Failure):
+                    failures.append(f"{item.benchmark}: {item.reason}")
+                    report_unknown(f"{item.benchmark} {TIME}", item.reason)
+                else:
+                    has_values = True
+                    report(item.metric, item.value, unit=item.unit)
+        except StoppedAt as stopped:
+            report_unknown(f"{stopped.benchmark} {TIME}", stopped.reason)
+            print(_one_line(str(stopped)), file=sys.stderr)
+            raise SystemExit(StoppedAt.exit_status) from None
         except EquipoiseError as error:
-            raise SystemExit(error.what) from None
+            hint = _READ_HINT if error.hint == SAVE_AGAIN else error.hint
+            raise SystemExit(_one_line(f"{error.what}; {hint}")) from None
+    if failures and not has_values:
+        raise SystemExit(_one_line("; ".join(failures)))
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ package and the program: ``parser/speed: sum``.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tomllib
 from collections import Counter
@@ -21,23 +22,29 @@ from equipoise.helpers import cargo_runner
 from equipoise.helpers.equipoise_metrics import METRICS_VARIABLE
 from equipoise.interop.formats import criterion, divan, libtest
 from equipoise.interop.reading import Process, SourceFile, numbered, read_within_bounds
-from equipoise.suites.running import run, times_of
+from equipoise.suites.running import run_to_end, stopped_at, times_of
 from equipoise.suites.searching import files_named, text_in
-from equipoise.suites.tool import BenchmarkTool, Command, FoundSuite, Measurement
+from equipoise.suites.tool import BenchmarkTool, Command, Failure, FoundSuite, Measurement
 
 _COMMAND = ("cargo", "bench")
 _BUILD = "cargo bench --no-run"
 _LATEST_RUN = "new"
 """Name that criterion gives to the results of the latest run."""
 _MAX_TIME_VARIABLE, _MAX_TIME_S = "DIVAN_MAX_TIME", "0.1"
+_ANNOUNCED = re.compile(
+    r"^Benchmarking ([^:\n]+)|^test (.+?)\s+\.\.\. *$|[├╰]─ (\S+) *$", re.MULTILINE
+)
+"""A benchmark that criterion, libtest or divan announced, and that printed no time yet."""
 _MIN_TIME_VARIABLE = "DIVAN_MIN_TIME"
 
 
-def _measure(command: Command, folder: Path) -> Iterator[Measurement]:
+def _measure(command: Command, folder: Path) -> Iterator[Measurement | Failure]:
     _remove_earlier_results()
     output, results = folder / "output", folder / "criterion"
     results.mkdir()
-    run(_with_short_runs(command), output, _variables(command, results))
+    ending = run_to_end(_with_short_runs(command), output, _variables(command, results))
+    if ending.timed_out:
+        raise stopped_at(_running(output), ending)
     labelled = list(_labelled_processes(output, results))
     counts = Counter(process.benchmark for _, process in labelled)
     names = numbered(
@@ -49,6 +56,24 @@ def _measure(command: Command, folder: Path) -> Iterator[Measurement]:
     yield from times_of(
         Process(name, process.values) for name, (_, process) in zip(names, labelled, strict=True)
     )
+    if ending.problem is not None:
+        measured = {label for label, _ in labelled}
+        failed = [label for label in _programs(output) if label not in measured]
+        if not failed or not measured:
+            ending.require_success()
+        yield from (Failure(label, "the program failed: see its errors above") for label in failed)
+
+
+def _programs(output: Path) -> Iterator[str]:
+    """Yield the package and the name of each program that cargo started."""
+    for line in cargo_runner.PROGRAM_LINE.finditer(output.read_bytes()):
+        yield line["label"].decode("utf-8", "replace")
+
+
+def _running(output: Path) -> str | None:
+    """Return the last benchmark that criterion, divan, libtest or bencher announced."""
+    names = _ANNOUNCED.findall(output.read_text("utf-8", "replace"))
+    return next(filter(None, names[-1])).strip() if names else None
 
 
 def _variables(command: Command, results: Path) -> dict[str, str]:
@@ -66,6 +91,9 @@ def _with_short_runs(command: Command) -> Command:
         return command
     options_start = command.index("bench") + 1
     options = cargo_runner.cargo_options()
+    if "--no-fail-fast" not in command:
+        # A program that fails does not hide the others.
+        options = (*options, "--no-fail-fast")
     return (*command[:options_start], *options, *command[options_start:])
 
 

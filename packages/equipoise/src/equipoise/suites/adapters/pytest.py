@@ -25,8 +25,9 @@ from pathlib import Path
 from equipoise import helpers
 from equipoise.helpers.allocation_counts import RECORDER, Counts
 from equipoise.helpers.asv_program import REVISION_TREE_VARIABLE
+from equipoise.helpers.pytest_plugin import RUNNING_VARIABLE
 from equipoise.model.revisions import SourcePlace
-from equipoise.suites.running import run
+from equipoise.suites.running import TIMEOUT_VARIABLE, run_to_end, stopped_at
 from equipoise.suites.searching import first_file_with, folders_up_to, place_in, text_in
 from equipoise.suites.tool import BenchmarkTool, Command, FoundSuite, Measurement, ToolCounts
 
@@ -59,8 +60,18 @@ def _measure(command: Command, folder: Path) -> Iterator[Measurement]:
         from equipoise.counting.allocations import counting_variables
 
         variables = {**counting_variables(os.environ, folder), **variables}
-    run([word for word in command if word != _COUNTS], folder / "output", variables)
+    running = folder / "running"
+    if TIMEOUT_VARIABLE in os.environ:
+        variables[RUNNING_VARIABLE] = str(running)
+    command = [word for word in command if word != _COUNTS]
+    ending = run_to_end(command, folder / "output", variables)
+    if ending.problem is not None:
+        raise stopped_at(text_in(running) or None, ending)
     return iter(())
+
+
+def _without(command: tuple[str, ...], test: str) -> tuple[str, ...]:
+    return (*command, "--deselect", test)
 
 
 def _with_counts(command: tuple[str, ...]) -> tuple[str, ...]:
@@ -143,4 +154,5 @@ TOOL = BenchmarkTool(
     counts=ToolCounts(RECORDER, Counts._fields, _with_counts),
     environment={REVISION_TREE_VARIABLE: "{tree}", "EQUIPOISE_GATE_INSTEAD_OF": "{own}"},
     places=_places,
+    without=_without,
 )
