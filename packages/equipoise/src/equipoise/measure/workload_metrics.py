@@ -233,7 +233,8 @@ class UntimedRun(Struct, frozen=True):
     """Reason why a metric has no value, by metric."""
     failure: str | None = None
     """Reason why the run failed, in one line; ``None`` if it did not fail."""
-    timed_out: bool = False
+    exit: int | None = None
+    """Exit status; ``None`` if the run did not end in time."""
 
 
 def run_for_metrics(
@@ -254,7 +255,7 @@ def run_for_metrics(
             status = run_untimed(condition.command, variables, folder, timeout_s, errors)
         except subprocess.TimeoutExpired:
             failure = f"it did not end within {timeout_s:g} s"
-            return UntimedRun(failure=failure, timed_out=True)
+            return UntimedRun(failure=failure)
         failure = None
         if status != 0:
             failure = f"{describe_status(status)}{stderr_suffix(tail(errors.fileno()))}"
@@ -263,4 +264,4 @@ def run_for_metrics(
     has_good_line = bool(metrics.samples or metrics.unknown)
     problem = metrics.unreadable_because or (None if has_good_line else metrics.problem)
     samples = tuple(sample for sample in metrics.samples if sample.iteration is None)
-    return UntimedRun(samples, metrics.unknown, failure or problem)
+    return UntimedRun(samples, metrics.unknown, failure or problem, status)

@@ -8,6 +8,7 @@ In reading order:
 - ``benchmarks.py``: reads the benchmarks of a gate: commands, a suite file, or a benchmark tool
 - ``build_cache.py``: builds revisions, and keeps the builds for later campaigns
 - ``plan.py``: makes conditions from benchmarks and revisions, for a gate or several commits
+- ``probing.py``: runs benchmarks once, and leaves out those that fail or hang
 - ``terms.py``: the part of a plan that all campaigns over commits have
 - ``commit_plans.py``: makes the plan of a campaign that runs commands in many commits
 - ``judging.py``: runs such a campaign: builds commits, and withdraws commits that fail

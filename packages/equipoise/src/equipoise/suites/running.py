@@ -98,7 +98,8 @@ def _end_with_children(process: subprocess.Popen[bytes]) -> None:
     import psutil
 
     root = psutil.Process(process.pid)
-    for member in (*root.children(recursive=True), root):
+    # The tool first: it would report that its program ended.
+    for member in (root, *root.children(recursive=True)):
         try:
             member.kill()
         except psutil.NoSuchProcess:

@@ -22,7 +22,7 @@ from equipoise.interop.reading import SAVE_AGAIN, TIME
 from equipoise.model.errors import EquipoiseError
 from equipoise.suites import TOOLS
 from equipoise.suites.running import StoppedAt
-from equipoise.suites.tool import Failure
+from equipoise.suites.tool import BenchmarkTool, Failure
 
 _READ_HINT = "run the command by hand: did it end early, or did a benchmark write to this file?"
 
@@ -34,25 +34,37 @@ def main(arguments: Sequence[str]) -> None:
     """
     if len(arguments) < 3 or arguments[0] not in TOOLS or arguments[1] != "--":
         raise SystemExit(f"usage: python -m equipoise.suites.trial {'|'.join(TOOLS)} -- COMMAND")
+    tool = TOOLS[arguments[0]]
     has_values, failures = False, []
     with tempfile.TemporaryDirectory() as folder:
         try:
-            for item in TOOLS[arguments[0]].measure(arguments[2:], Path(folder)):
+            for item in tool.measure(arguments[2:], Path(folder)):
                 if isinstance(item, Failure):
-                    failures.append(f"{item.benchmark}: {item.reason}")
-                    report_unknown(f"{item.benchmark} {TIME}", item.reason)
+                    reason = _named(tool, item.reason)
+                    failures.append(f"{item.benchmark}: {reason}")
+                    report_unknown(f"{item.benchmark} {TIME}", reason)
                 else:
                     has_values = True
                     report(item.metric, item.value, unit=item.unit)
         except StoppedAt as stopped:
-            report_unknown(f"{stopped.benchmark} {TIME}", stopped.reason)
-            print(_one_line(str(stopped)), file=sys.stderr)
+            reason = _named(tool, stopped.reason)
+            report_unknown(f"{stopped.benchmark} {TIME}", reason)
+            print(_one_line(f"{stopped.benchmark}: {reason}"), file=sys.stderr)
             raise SystemExit(StoppedAt.exit_status) from None
         except EquipoiseError as error:
             hint = _READ_HINT if error.hint == SAVE_AGAIN else error.hint
-            raise SystemExit(_one_line(f"{error.what}; {hint}")) from None
+            raise SystemExit(_named(tool, _one_line(f"{error.what}; {hint}"))) from None
+        except SystemExit as error:
+            # A tool that failed may have printed several lines before the reason.
+            *printed, reason = str(error.code).splitlines() or [""]
+            raise SystemExit("\n".join((*printed, _named(tool, reason)))) from None
     if failures and not has_values:
         raise SystemExit(_one_line("; ".join(failures)))
+
+
+def _named(tool: BenchmarkTool, text: str) -> str:
+    """Return a text that begins with the name of the tool; some have the tool's version already."""
+    return text if text.lower().startswith(tool.name) else f"{tool.name}: {text}"
 
 
 def _one_line(text: str) -> str:

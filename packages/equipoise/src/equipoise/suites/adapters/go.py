@@ -78,7 +78,8 @@ def _failures(output: Path, ending: Ending, processes: Sequence[Process]) -> Ite
     """Yield the benchmarks without a time; raise `StoppedAt` for one that ended its program."""
     suffixes = (_CPU_SUFFIX.search(process.benchmark) for process in processes)
     suffix = next((match[0] for match in suffixes if match), "")
-    package, running, failed = "", None, ""
+    package, running = "", None
+    logged: list[str] = []
     reasons: dict[str, str] = {}
     with output.open(encoding="utf-8", errors="replace") as lines:
         for line in map(str.rstrip, lines):
@@ -87,26 +88,28 @@ def _failures(output: Path, ending: Ending, processes: Sequence[Process]) -> Ite
                 package = f"{words[1]}."
             elif _NAME_LINE.fullmatch(line):
                 running = line
+                logged = []
+            elif line.startswith("    "):
+                logged.append(_LOG_PLACE.sub("", line).strip())
             elif line.startswith(("--- FAIL: Benchmark", "--- SKIP: Benchmark")):
-                failed, running = f"{package}{words[2]}{suffix}", None
-                reasons[failed] = "it failed:" if "FAIL" in line else "it skipped itself:"
-            elif failed and line.startswith("    "):
-                reasons[failed] += f" {_LOG_PLACE.sub('', line).strip()}"
+                running = None
+                reason = "it failed" if "FAIL" in line else "it skipped itself"
+                name = f"{package}{words[2]}{suffix}"
+                reasons[name] = ": ".join(filter(None, (reason, " ".join(logged))))
             elif line.startswith(("panic: ", "fatal error: ")) and running is not None:
                 raise StoppedAt(f"{package}{running}", line)
             elif line.startswith(("PASS", "FAIL", "ok  ")) or line.startswith("Benchmark"):
                 running = None
                 if _BROKEN_PACKAGE.search(line):
                     reasons[words[1]] = " ".join(words[2:]).strip("[]")
-            failed = failed if line.startswith(("    ", "--- ")) else ""
-    if ending.timed_out and running is not None:
-        raise stopped_at(f"{package}{running}", ending)
+    if ending.timed_out:
+        raise stopped_at(running and f"{package}{running}", ending)
     # A benchmark with sub-benchmarks fails with them, and has no time of its own.
     names = reasons.keys()
     for name, reason in reasons.items():
         parent = name.removesuffix(suffix)
         if not any(other.startswith(f"{parent}/") for other in names):
-            yield Failure(name, reason.rstrip(":"))
+            yield Failure(name, reason)
 
 
 def _without(command: tuple[str, ...], benchmark: str) -> tuple[str, ...] | None:
