@@ -25,7 +25,6 @@ from equipoise.revisions.plan import (
     Checkout,
     RevisionsRequest,
     common_names,
-    conditions_of_gate,
 )
 from equipoise.shared.spelling import option
 from equipoise.suites.running import TIMEOUT_VARIABLE, StoppedAt
@@ -172,8 +171,7 @@ def _notice_of(condition: Condition, timeout_s: float, notify: Notify) -> Iterat
 
 
 def without_benchmark(request: RevisionsRequest, error: BenchmarkStopped) -> RevisionsRequest:
-    """Return the request without the benchmark of an error; raise the error if this is impossible.
-    """
+    """Return the request without the benchmark of an error; raise the error if this is impossible."""
     without = None if request.tool is None else request.tool.without
     benchmarks: list[Benchmark] = []
     for program in request.benchmarks:
@@ -188,23 +186,24 @@ def working_benchmarks(
     request: RevisionsRequest,
     benchmarks: Sequence[Benchmark],
     checkouts: Sequence[Checkout],
+    conditions: Sequence[Condition],
     scratch: Path,
     notify: Notify,
 ) -> tuple[tuple[Benchmark, ...], Mapping[str, str]]:
     """Return the listed benchmarks that run in all checkouts, and the failures of the others.
 
-    Each benchmark runs once in each checkout. ``notify`` gets a sentence about one that runs long.
-    Raise `ConditionFailed` with the first failure if all benchmarks failed.
+    ``conditions`` has a condition for each benchmark and checkout, as `conditions_of_gate`; each
+    runs once. ``notify`` gets a sentence about one that runs long. Raise `ConditionFailed` with the
+    first failure if all benchmarks failed.
     """
     timeout_s = request.limits.timeout_s
-    conditions, contrasts = conditions_of_gate(benchmarks, checkouts, request.tool)
     working: list[Benchmark] = []
     failures: dict[str, str] = {}
     first_failure: tuple[Condition, UntimedRun] | None = None
-    for benchmark, contrast in zip(benchmarks, contrasts, strict=True):
+    remaining = iter(conditions)
+    for benchmark in benchmarks:
         reasons: list[str] = []
-        for index, checkout in zip(contrast.pair, checkouts, strict=True):
-            condition = conditions[index]
+        for checkout, condition in zip(checkouts, remaining):
             with _notice_of(condition, timeout_s, notify):
                 run = run_for_metrics(condition, own_environment(), scratch, timeout_s)
             if run.failure is not None:

@@ -15,7 +15,7 @@ from msgspec import Struct, field
 
 from equipoise import helpers
 from equipoise.interop.reading import DECODE_ERRORS, read_within_bounds
-from equipoise.suites.running import TIMEOUT_VARIABLE
+from equipoise.suites.running import READ_HINT, TIMEOUT_VARIABLE
 from equipoise.suites.searching import text_in
 
 INSTALL = "if test -f package-lock.json; then npm ci; else npm install; fi"
@@ -112,7 +112,9 @@ def tasks_in(results: Path) -> list[Task]:
         try:
             tasks.append(msgspec.json.decode(line, type=Task))
         except DECODE_ERRORS as error:
-            raise SystemExit(f"{_RESULTS_NAME}: line {number} cannot be read: {error}") from None
+            raise SystemExit(
+                f"{_RESULTS_NAME}: line {number} cannot be read: {error}; {READ_HINT}"
+            ) from None
     return tasks
 
 

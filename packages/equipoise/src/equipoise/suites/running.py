@@ -15,6 +15,8 @@ from equipoise.suites.tool import Command, Measurement
 TIMEOUT_VARIABLE = "EQUIPOISE_BENCHMARK_TIMEOUT"
 """Environment variable with the seconds after which a tool is ended; without it, the gate ends it.
 The process that reads the results then still names the benchmark that hangs."""
+READ_HINT = "run the command by hand: did it end early, or did a benchmark write to this file?"
+"""Hint for results that cannot be read."""
 _TAIL_BYTES = 4096
 """Number of bytes of the end of a tool's output in an error message."""
 

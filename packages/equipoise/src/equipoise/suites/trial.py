@@ -21,10 +21,8 @@ from equipoise.helpers.equipoise_metrics import report, report_unknown
 from equipoise.interop.reading import SAVE_AGAIN, TIME
 from equipoise.model.errors import EquipoiseError
 from equipoise.suites import TOOLS
-from equipoise.suites.running import StoppedAt
+from equipoise.suites.running import READ_HINT, StoppedAt
 from equipoise.suites.tool import BenchmarkTool, Failure
-
-_READ_HINT = "run the command by hand: did it end early, or did a benchmark write to this file?"
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -49,10 +47,10 @@ def main(arguments: Sequence[str]) -> None:
         except StoppedAt as stopped:
             reason = _named(tool, stopped.reason)
             report_unknown(f"{stopped.benchmark} {TIME}", reason)
-            print(_one_line(f"{stopped.benchmark}: {reason}"), file=sys.stderr)
+            sys.stderr.write(_one_line(f"{stopped.benchmark}: {reason}") + "\n")
             raise SystemExit(StoppedAt.exit_status) from None
         except EquipoiseError as error:
-            hint = _READ_HINT if error.hint == SAVE_AGAIN else error.hint
+            hint = READ_HINT if error.hint == SAVE_AGAIN else error.hint
             raise SystemExit(_named(tool, _one_line(f"{error.what}; {hint}"))) from None
         except SystemExit as error:
             # A tool that failed may have printed several lines before the reason.
@@ -64,7 +62,8 @@ def main(arguments: Sequence[str]) -> None:
 
 def _named(tool: BenchmarkTool, text: str) -> str:
     """Return a text that begins with the name of the tool; some have the tool's version already."""
-    return text if text.lower().startswith(tool.name) else f"{tool.name}: {text}"
+    name = tool.name.replace("-", " ")
+    return text if text.lower().startswith(name) else f"{tool.name}: {text}"
 
 
 def _one_line(text: str) -> str:

@@ -202,16 +202,17 @@ def _working_suite(
     while True:
         benchmarks, warnings = common_benchmarks(request, checkouts)
         failures: Mapping[str, str] = {}
+        conditions, _ = conditions_of_gate(benchmarks, checkouts, request.reader)
+        if counting is not None:
+            conditions = counting.conditions(conditions)
         if tool is not None and tool.listing is not None:
             benchmarks, failures = working_benchmarks(
-                request, benchmarks, checkouts, scratch, notify
+                request, benchmarks, checkouts, conditions, scratch, notify
             )
-        conditions, _ = conditions_of_gate(benchmarks, checkouts, request.reader)
         try:
             if counting is None:
                 found = metrics_of(request, checkouts, conditions, scratch, notify)
             else:
-                conditions = counting.conditions(conditions)
                 found = counting.metrics_in(request, checkouts, conditions, scratch, notify)
         except BenchmarkStopped as error:
             if error.benchmark in stopped:

@@ -1,9 +1,10 @@
 """C++: programs with the macro ``BENCHMARK`` of Catch2, version 2.11 or later, or version 3.
 
 The program writes its XML report into a file. Catch2 can choose test cases, but not benchmarks, so
-one process runs all benchmarks; a test case that hangs is left out of the next ones. Each process first measures its clock for about 2 s, which no
-option shortens; so benchmarks keep their 100 samples. Without options of the user, each warms up
-for 20 ms instead of 100 ms, and Catch2 leaves out its bootstrap: only the mean is read.
+one process runs all benchmarks. A test case that hangs is left out of the following processes. Each
+process first measures its clock for about 2 s, which no option shortens; so benchmarks keep their
+100 samples. Without options of the user, each warms up for 20 ms instead of 100 ms, and Catch2
+leaves out its bootstrap: only the mean is read.
 """
 
 from __future__ import annotations

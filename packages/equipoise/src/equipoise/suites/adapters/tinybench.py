@@ -28,9 +28,7 @@ def _measure(command: Command, folder: Path) -> Iterator[Measurement | Failure]:
     if ending.problem is not None:
         raise stopped_at(text_in(running) or None, ending)
     if not results.exists():
-        raise SystemExit(
-            f"{command[0]} ran no benchmark of tinybench 2 to 6: {_NO_BENCHMARK_HINT}"
-        )
+        raise SystemExit(f"{command[0]} ran no benchmark of tinybench 2 to 6: {_NO_BENCHMARK_HINT}")
     tasks = tasks_in(results)
     for name, task in zip(number_equal_names(task.name for task in tasks), tasks, strict=True):
         if task.median_ms is None:

@@ -41,9 +41,7 @@ _PARALLEL_OPTIONS = ("--fileParallelism", "--no-file-parallelism", "--maxWorkers
 
 def _measure(command: Command, folder: Path) -> Iterator[Measurement | Failure]:
     version = installed_version("vitest")
-    results, tasks, running = (
-        folder / name for name in ("results.json", "tasks.jsonl", "running")
-    )
+    results, tasks, running = (folder / name for name in ("results.json", "tasks.jsonl", "running"))
     variables = short_runs(tasks, running)
     ending = run_to_end(_with_results(command, version, results), folder / "output", variables)
     if ending.timed_out:
