@@ -254,11 +254,9 @@ def run_for_metrics(
         try:
             status = run_untimed(condition.command, variables, folder, timeout_s, errors)
         except subprocess.TimeoutExpired:
-            failure = f"it did not end within {timeout_s:g} s"
-            return UntimedRun(failure=failure)
-        failure = None
-        if status != 0:
-            failure = f"{describe_status(status)}{stderr_suffix(tail(errors.fileno()))}"
+            return UntimedRun(failure=f"it did not end within {timeout_s:g} s")
+        error_suffix = stderr_suffix(tail(errors.fileno()))
+    failure = f"{describe_status(status)}{error_suffix}" if status != 0 else None
     metrics = metrics_file.read()
     # If there are good lines too, the campaign that follows warns about the bad lines.
     has_good_line = bool(metrics.samples or metrics.unknown)

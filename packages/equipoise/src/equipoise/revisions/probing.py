@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -30,6 +31,7 @@ from equipoise.shared.spelling import option
 from equipoise.suites.running import TIMEOUT_VARIABLE, StoppedAt
 from equipoise.suites.tool import BenchmarkTool
 
+Request = TypeVar("Request", bound=RevisionsRequest)
 _NOTICE_S = 60.0
 """Seconds after which a line says that a benchmark still runs."""
 _END_S = 10.0
@@ -125,8 +127,8 @@ def reported_names(
     if failures and not any(all_names):
         problem = "; ".join(f"{name} failed in the {reason}" for name, reason in described.items())
         raise ConditionFailed(problem, hint="correct the benchmarks: none can be compared")
-    names, warnings = common_names(tool.name, checkouts, all_names)
-    return SuiteMetrics(names, (*failure_warnings(described), *warnings), described)
+    names_of_all, warnings = common_names(tool.name, checkouts, all_names)
+    return SuiteMetrics(names_of_all, (*failure_warnings(described), *warnings), described)
 
 
 def require_success(condition: Condition, run: UntimedRun, timeout_s: float) -> None:
@@ -170,8 +172,8 @@ def _notice_of(condition: Condition, timeout_s: float, notify: Notify) -> Iterat
         timer.cancel()
 
 
-def without_benchmark(request: RevisionsRequest, error: BenchmarkStopped) -> RevisionsRequest:
-    """Return the request without the benchmark of an error; raise the error if this is impossible."""
+def without_benchmark(request: Request, error: BenchmarkStopped) -> Request:
+    """Return the request without the benchmark of an error; or raise the error."""
     without = None if request.tool is None else request.tool.without
     benchmarks: list[Benchmark] = []
     for program in request.benchmarks:
@@ -200,10 +202,11 @@ def working_benchmarks(
     working: list[Benchmark] = []
     failures: dict[str, str] = {}
     first_failure: tuple[Condition, UntimedRun] | None = None
-    remaining = iter(conditions)
-    for benchmark in benchmarks:
+    # The conditions of a benchmark are next to each other.
+    groups = zip(*[iter(conditions)] * len(checkouts), strict=True)
+    for benchmark, group in zip(benchmarks, groups, strict=True):
         reasons: list[str] = []
-        for checkout, condition in zip(checkouts, remaining):
+        for checkout, condition in zip(checkouts, group, strict=True):
             with _notice_of(condition, timeout_s, notify):
                 run = run_for_metrics(condition, own_environment(), scratch, timeout_s)
             if run.failure is not None:

@@ -109,7 +109,7 @@ def _end_with_children(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def stopped_at(benchmark: str | None, ending: Ending) -> Exception:
+def stopped_at(benchmark: str | None, ending: Ending) -> BaseException:
     """Return the error that a process failed or hung, with the benchmark that ran, if known."""
     if benchmark is not None:
         return StoppedAt(benchmark, " ".join((ending.problem or "").split()))

@@ -47,7 +47,6 @@ def main(arguments: Sequence[str]) -> None:
         except StoppedAt as stopped:
             reason = _named(tool, stopped.reason)
             report_unknown(f"{stopped.benchmark} {TIME}", reason)
-            sys.stderr.write(_one_line(f"{stopped.benchmark}: {reason}") + "\n")
             raise SystemExit(StoppedAt.exit_status) from None
         except EquipoiseError as error:
             hint = READ_HINT if error.hint == SAVE_AGAIN else error.hint

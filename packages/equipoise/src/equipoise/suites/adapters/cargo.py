@@ -90,7 +90,7 @@ def _with_short_runs(command: Command) -> Command:
     if os.path.basename(command[0]) != "cargo" or "bench" not in command:
         return command
     options_start = command.index("bench") + 1
-    options = cargo_runner.cargo_options()
+    options: tuple[str, ...] = cargo_runner.cargo_options()
     if "--no-fail-fast" not in command:
         # A program that fails does not hide the others.
         options = (*options, "--no-fail-fast")
