@@ -33,7 +33,7 @@ speed     fastest       │ slowest       │ median        │ mean          �
 
 
 def offline() -> dict[str, str]:
-    """Variables with which cargo finds the fetched crates, and compiles them in half of the time."""
+    """Variables with which cargo finds the fetched crates, and compiles them in half the time."""
     return {
         "CARGO_HOME": str(fetched_tool("cargo", "registry")),
         "CARGO_NET_OFFLINE": "true",

@@ -67,7 +67,11 @@ def _with_names(command: Command) -> Command:
     """
     if _is_go(command) and "test" in command[1:2]:
         return (*command[:2], "-v", *command[2:])
-    return (*command, "-test.v") if any("-test." in word for word in command) else command
+    return (*command, "-test.v") if _is_test_program(command) else command
+
+
+def _is_test_program(command: Command) -> bool:
+    return any(word.startswith("-test.") for word in command)
 
 
 def _is_go(command: Command) -> bool:
@@ -91,14 +95,13 @@ def _failures(output: Path, ending: Ending, processes: Sequence[Process]) -> Ite
                 logged = []
             elif line.startswith("    "):
                 logged.append(_LOG_PLACE.sub("", line).strip())
-            elif line.startswith(("--- FAIL: Benchmark", "--- SKIP: Benchmark")):
+            elif line.startswith("--- FAIL: Benchmark"):
                 running = None
-                reason = "it failed" if "FAIL" in line else "it skipped itself"
                 name = f"{package}{words[2]}{suffix}"
-                reasons[name] = ": ".join(filter(None, (reason, " ".join(logged))))
+                reasons[name] = ": ".join(filter(None, ("it failed", " ".join(logged))))
             elif line.startswith(("panic: ", "fatal error: ")) and running is not None:
                 raise StoppedAt(f"{package}{running}", line)
-            elif line.startswith(("PASS", "FAIL", "ok  ")) or line.startswith("Benchmark"):
+            elif line.startswith(("PASS", "FAIL", "ok  ", "--- ")) or line.startswith("Benchmark"):
                 running = None
                 if _BROKEN_PACKAGE.search(line):
                     reasons[words[1]] = " ".join(words[2:]).strip("[]")
@@ -120,9 +123,9 @@ def _without(command: tuple[str, ...], benchmark: str) -> tuple[str, ...] | None
     if option in command[:-1]:
         place = command.index(option) + 1
         return (*command[:place], f"{command[place]}|{pattern}", *command[place + 1 :])
-    if _is_go(command):
+    if _is_go(command) and "test" in command[1:2]:
         return (*command[:2], option, pattern, *command[2:])
-    return (*command, option, pattern)
+    return (*command, option, pattern) if _is_test_program(command) else None
 
 
 def _with_counts(command: tuple[str, ...]) -> tuple[str, ...]:
