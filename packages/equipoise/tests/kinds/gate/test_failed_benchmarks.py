@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from equipoise.measure import workload_metrics
+from equipoise.measure.untimed import run_untimed
 from packages.equipoise.tests.cli.conftest import Gate
 from packages.equipoise.tests.kinds.gate.test_command import document
 from packages.equipoise.tests.kinds.gate.test_tools import made_of
@@ -28,7 +29,6 @@ case "$*" in *-skip*BenchmarkB*) exit 1 ;; esac
 printf 'BenchmarkB\\npanic: no data\\n'
 exit 2
 """
-run_untimed = workload_metrics.run_untimed
 
 
 def listing(*names: str) -> str:

@@ -99,7 +99,8 @@ PROGRAMS = f"""
 equipoise: program a/good/good-0
 {libtest("x")}
 equipoise: program a/bad/bad-0
-"""
+test b ... """
+BY_HAND = "run the command by hand to see why"
 Row = tuple[str, str | None, str | list[str]]
 """Tool, results, and a part of the only line if all ends, or else the benchmarks with a time and
 those with a reason. ``{program}`` is the path of the tool."""
@@ -159,7 +160,7 @@ EQUAL_NAMES: list[Row] = [
 ]
 FAILURES: list[Row] = [
     ("asv", '{"error": "asv_runner 0.3: bad"}', "asv_runner 0.3: bad"),
-    ("cargo", PROGRAMS, ["x", "a/bad: cargo: the program failed: see its errors above"]),
+    ("cargo", PROGRAMS, ["x", f"a/bad: cargo: the program failed at b: {BY_HAND}"]),
     ("catch2", catch2(of_catch2("b"), FAILED_IN_CATCH2), ["t/b", "t/bad: Catch2 3.7.1: no data"]),
     (
         "go",

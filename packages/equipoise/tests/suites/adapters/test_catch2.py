@@ -159,7 +159,7 @@ def test_benchmarks_and_failures_of_the_real_tool(version: str, tmp_path: Path) 
     ]
     assert all(0.0 < metric["value"] < 1e-3 for metric in values.values())
     for choice, problem in {
-        "[.throws]": "throws/h: Catch2 ",
+        "[.throws]": "throws/h: Catch2",
         "[.empty]": "tests measured no benchmark",
     }.items():
         done = run("catch2", tests, choice)

@@ -22,12 +22,15 @@ from equipoise.helpers import cargo_runner
 from equipoise.helpers.equipoise_metrics import METRICS_VARIABLE
 from equipoise.interop.formats import criterion, divan, libtest
 from equipoise.interop.reading import Process, SourceFile, numbered, read_within_bounds
+from equipoise.model.errors import EquipoiseError
 from equipoise.suites.running import run_to_end, stopped_at, times_of
 from equipoise.suites.searching import files_named, text_in
 from equipoise.suites.tool import BenchmarkTool, Command, Failure, FoundSuite, Measurement
 
 _COMMAND = ("cargo", "bench")
 _BUILD = "cargo bench --no-run"
+_PASSED = b"test result: ok"
+"""Line of a program of libtest, which may have tests but no benchmark."""
 _LATEST_RUN = "new"
 """Name that criterion gives to the results of the latest run."""
 _MAX_TIME_VARIABLE, _MAX_TIME_S = "DIVAN_MAX_TIME", "0.1"
@@ -44,8 +47,9 @@ def _measure(command: Command, folder: Path) -> Iterator[Measurement | Failure]:
     results.mkdir()
     ending = run_to_end(_with_short_runs(command), output, _variables(command, results))
     if ending.timed_out:
-        raise stopped_at(_running(output), ending)
-    labelled = list(_labelled_processes(output, results))
+        raise stopped_at(_running(output.read_text("utf-8", "replace")), ending)
+    has_failed = ending.problem is not None
+    labelled = list(_labelled_processes(output, results, has_failed=has_failed))
     counts = Counter(process.benchmark for _, process in labelled)
     names = numbered(
         f"{label}: {process.benchmark}"
@@ -56,23 +60,29 @@ def _measure(command: Command, folder: Path) -> Iterator[Measurement | Failure]:
     yield from times_of(
         Process(name, process.values) for name, (_, process) in zip(names, labelled, strict=True)
     )
-    if ending.problem is not None:
+    if has_failed:
         measured = {label for label, _ in labelled}
-        failed = [label for label in _programs(output) if label not in measured]
-        if not failed or not measured:
+        failures = [failure for failure in _failures(output) if failure.benchmark not in measured]
+        if not failures or not measured:
             ending.require_success()
-        yield from (Failure(label, "the program failed: see its errors above") for label in failed)
+        yield from failures
 
 
-def _programs(output: Path) -> Iterator[str]:
-    """Yield the package and the name of each program that cargo started."""
-    for line in cargo_runner.PROGRAM_LINE.finditer(output.read_bytes()):
-        yield line["label"].decode("utf-8", "replace")
+def _failures(output: Path) -> Iterator[Failure]:
+    """Yield each program that did not pass, as if it failed at its last benchmark."""
+    _, *parts = cargo_runner.PROGRAM_LINE.split(output.read_bytes())
+    for label, text in zip(parts[::3], parts[2::3], strict=True):
+        if _PASSED in text:
+            continue
+        running = _running(text.decode("utf-8", "replace"))
+        place = "" if running is None else f" at {running}"
+        reason = f"the program failed{place}: run the command by hand to see why"
+        yield Failure(label.decode("utf-8", "replace"), reason)
 
 
-def _running(output: Path) -> str | None:
+def _running(text: str) -> str | None:
     """Return the last benchmark that criterion, divan, libtest or bencher announced."""
-    names = _ANNOUNCED.findall(output.read_text("utf-8", "replace"))
+    names = _ANNOUNCED.findall(text)
     return next(filter(None, names[-1])).strip() if names else None
 
 
@@ -97,8 +107,13 @@ def _with_short_runs(command: Command) -> Command:
     return (*command[:options_start], *options, *command[options_start:])
 
 
-def _labelled_processes(output: Path, results: Path) -> Iterator[tuple[str, Process]]:
-    """Yield the benchmarks, each with the package and the name of its program."""
+def _labelled_processes(
+    output: Path, results: Path, *, has_failed: bool
+) -> Iterator[tuple[str, Process]]:
+    """Yield the benchmarks, each with the package and the name of its program.
+
+    If cargo has failed, programs whose output cannot be read are left out.
+    """
     source = read_within_bounds("the output of cargo", output) if output.stat().st_size else None
     content = b"" if source is None else source.content
     program_lines = list(cargo_runner.PROGRAM_LINE.finditer(content))
@@ -111,8 +126,13 @@ def _labelled_processes(output: Path, results: Path) -> Iterator[tuple[str, Proc
         label = line["label"].decode("utf-8", "replace")
         saved = list(_saved(results / os.fsdecode(line["file"])))
         # A program of criterion may print its results like libtest, too.
-        for process in saved or _printed(output, label, content[line.end() : end]):
-            yield label, process
+        try:
+            processes = saved or list(_printed(output, label, content[line.end() : end]))
+        except EquipoiseError:
+            if not has_failed:
+                raise
+            continue
+        yield from ((label, process) for process in processes)
 
 
 def _printed(output: Path, label: str, content: bytes) -> Iterator[Process]:

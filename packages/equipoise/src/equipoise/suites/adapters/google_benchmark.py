@@ -6,6 +6,7 @@
 - The metrics are ``time_s`` and ``cpu_time_s``, the wall and CPU time of one iteration.
 - A gate of ``simulated_instructions`` or ``allocations`` counts one iteration: the difference of
   100 and 200 iterations, or of N and 2·N with ``--benchmark_min_time=Nx``. It needs version 1.8.
+- Benchmarks with one name run in one process, and their time is the mean.
 - A benchmark that reports an error or skips itself is not compared, and the gate ends with status
   3. The filter ``--benchmark_filter=-NAME`` leaves it out.
 """
