@@ -226,7 +226,7 @@ def _parse_line(decoder: msgspec.json.Decoder[_Line], content: bytes) -> Sample 
 
 
 class UntimedRun(Struct, frozen=True):
-    """What one untimed run of a condition reported about the whole process."""
+    """The values of one untimed run of a condition, for the whole process."""
 
     samples: tuple[Sample, ...] = ()
     unknown: Mapping[str, str] = field(default_factory=dict)

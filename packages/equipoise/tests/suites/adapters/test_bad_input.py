@@ -1,4 +1,4 @@
-"""What bad input of each benchmark tool gets: one line, and the other benchmarks go on."""
+"""Bad input of each benchmark tool gets one line, and the other benchmarks go on."""
 
 from __future__ import annotations
 
