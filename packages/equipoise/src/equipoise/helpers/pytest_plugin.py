@@ -306,8 +306,10 @@ def pytest_runtest_makereport(
     return report
 
 
-def _has_measured(session: pytest.Session) -> bool:
-    return _is_measured() and session.testsfailed < session.testscollected
+def _has_measured_others(session: pytest.Session) -> bool:
+    # With the option -x, pytest does not run the tests after a failure.
+    ran_all = not session.shouldfail and not session.shouldstop
+    return _is_measured() and ran_all and session.testsfailed < session.testscollected
 
 
 @pytest.hookimpl(trylast=True)
@@ -316,7 +318,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
     If only some benchmarks failed, the exit status is 0, because the gate compares the others.
     """
-    if session.exitstatus == pytest.ExitCode.TESTS_FAILED and _has_measured(session):
+    if session.exitstatus == pytest.ExitCode.TESTS_FAILED and _has_measured_others(session):
         session.exitstatus = pytest.ExitCode.OK
     user_tree = os.environ.get(USER_TREE_VARIABLE)
     if not _is_under_gate() or not user_tree:
