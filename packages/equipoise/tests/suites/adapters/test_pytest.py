@@ -86,5 +86,6 @@ def test_a_benchmark_that_fails_or_dies_does_not_hide_the_others(tmp_path: Path)
     without = TOOLS["pytest"].without
     assert without is not None
     command = without(pytest_command, "test_own.py::test_dies")
+    assert command is not None
     values = reported(tmp_path, "pytest", *command, folder=folder, DIES="1", **variables)
     assert "test_own.py::test_dies time_s" not in values
