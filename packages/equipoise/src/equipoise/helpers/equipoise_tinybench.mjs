@@ -4,8 +4,8 @@
 //
 // tinybench has no file of results, so this module wraps the methods of its classes (versions 2 to
 // 6). Without EQUIPOISE_TINYBENCH, the module only shortens the runs. An option of the script has
-// precedence, unless it equals tinybench's default. The file in EQUIPOISE_TINYBENCH_RUNNING gets the
-// name of the task that runs.
+// precedence, unless it equals tinybench's default. The file in EQUIPOISE_TINYBENCH_RUNNING has the
+// name of the task that runs, and is empty between runs.
 
 import { appendFileSync, existsSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -102,6 +102,7 @@ function wrap({ Bench, Task }, version) {
   }
 
   function write(bench, tasks) {
+    if (RUNNING) writeFileSync(RUNNING, '')
     if (RESULTS) appendFileSync(RESULTS, tasks.map((task) => lineOf(bench, task, version)).join(''))
   }
 }

@@ -50,7 +50,8 @@ METRICS_VARIABLE = "EQUIPOISE_METRICS"
 ALLOCATIONS_VARIABLE = "EQUIPOISE_ALLOCATIONS"
 """Environment variable with the folder of counted allocations; a gate that counts sets it."""
 RUNNING_VARIABLE = "EQUIPOISE_PYTEST_RUNNING"
-"""Environment variable with the path of a file that gets the name of the running test."""
+"""Environment variable with the path of a file that has the name of the running test, until the
+session ends."""
 REVISION_TREE_VARIABLE = "EQUIPOISE_GATE_TREE"
 """Environment variable with the working tree of the measured revision."""
 USER_TREE_VARIABLE = "EQUIPOISE_GATE_INSTEAD_OF"
@@ -318,6 +319,9 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
     If only some benchmarks failed, the exit status is 0, because the gate compares the others.
     """
+    if running := os.environ.get(RUNNING_VARIABLE):
+        # The session ends, so no test ended the process.
+        Path(running).unlink(missing_ok=True)
     if session.exitstatus == pytest.ExitCode.TESTS_FAILED and _has_measured_others(session):
         session.exitstatus = pytest.ExitCode.OK
     user_tree = os.environ.get(USER_TREE_VARIABLE)

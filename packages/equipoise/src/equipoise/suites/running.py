@@ -88,6 +88,9 @@ def run_to_end(
     except subprocess.TimeoutExpired:
         _end_with_children(process)
         return Ending(f"it did not end within {float(timeout or 0):g} s", timed_out=True)
+    except BaseException:
+        process.kill()
+        raise
     if status == 0:
         return Ending()
     # These tools write their errors to standard output.

@@ -81,6 +81,8 @@ def test_a_benchmark_that_fails_or_dies_does_not_hide_the_others(tmp_path: Path)
     assert values["test_own.py::test_bad time_s"]["unknown_because"] == problem
     for name in ("good", "dies"):
         assert values[f"test_own.py::test_{name} time_s"]["value"] > 0.0
+    all_failed = run("pytest", *pytest_command, "-k", "bad", folder=folder, **variables)
+    assert all_failed.returncode == 1
     stopped = run("pytest", *pytest_command, folder=folder, DIES="1", **variables)
     assert stopped.returncode == StoppedAt.exit_status
     without = TOOLS["pytest"].without
