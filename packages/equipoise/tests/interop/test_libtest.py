@@ -27,7 +27,6 @@ def test_each_line_is_one_process_without_iterations(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (LIBTEST + LIBTEST, "line 9: two benchmarks are called 'parsing::deep nesting'"),
         ("test a ... bench: 1.2.3 ns/iter (+/- 1)\n", "line 1: '1.2.3' is not a number"),
     ],
 )

@@ -27,6 +27,7 @@ from equipoise.measure.scratch import scratch_folder
 from equipoise.measure.trials import TrialRunner, own_environment
 from equipoise.model.errors import ConditionFailed, EquipoiseError, UnusableInput
 from equipoise.model.plan import Plan, Stopping
+from equipoise.model.quantities import counted
 from equipoise.model.record import (
     ENDED_BY_FAILURE,
     FAILURE_WARNING,
@@ -186,7 +187,7 @@ def resume(
             return run_id
         if stopping.blocks is not None and len(blocks) >= stopping.blocks:
             raise UnusableInput(
-                f"run {run_id} already has {len(blocks)} blocks, "
+                f"run {run_id} already has {counted(len(blocks), 'block')}, "
                 f"and its limit is {stopping.blocks}",
                 hint=f"set a higher limit: `equipoise resume {run_id} --blocks {2 * len(blocks)}`",
             )

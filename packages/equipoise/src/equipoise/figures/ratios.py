@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from equipoise.figures.building import RATIO_TOOLTIPS, condition_index, count_axis, ratio_axis
 from equipoise.figures.quantity import metric_name, values_on_axis
 from equipoise.figures.values import primary_metric
+from equipoise.model.quantities import counted
 from equipoise.model.result import Comparison, ResultDocument, SampleComparison
 from equipoise.shared.chart_parts import (
     Rows,
@@ -200,7 +201,7 @@ def sequence(
         notes=notes,
         description=(
             f"Ratio of the {name} of {comparison.candidate} to that of {comparison.baseline} "
-            f"with its confidence sequence over {len(points)} blocks."
+            f"with its confidence sequence over {counted(len(points), 'block')}."
         ),
         height=_CHART_HEIGHT,
     )

@@ -39,6 +39,11 @@ def report(
     _append([_line(metric, value, optional_fields, better)])
 
 
+def report_unknown(metric: str, reason: str) -> None:
+    """Report that a metric of the whole trial has no value, and why."""
+    _append([json.dumps({"metric": metric, "value": None, "unknown_because": reason})])
+
+
 def timed_iterations(metric: str, work: Callable[[], Any], count: int) -> list[float]:
     """Call a function ``count`` times; report the seconds of each call and their mean.
 

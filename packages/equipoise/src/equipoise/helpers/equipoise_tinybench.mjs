@@ -4,9 +4,10 @@
 //
 // tinybench has no file of results, so this module wraps the methods of its classes (versions 2 to
 // 6). Without EQUIPOISE_TINYBENCH, the module only shortens the runs. An option of the script has
-// precedence, unless it equals tinybench's default.
+// precedence, unless it equals tinybench's default. The file in EQUIPOISE_TINYBENCH_RUNNING has the
+// name of the task that runs, and is empty between runs.
 
-import { appendFileSync, existsSync, readFileSync, realpathSync } from 'node:fs'
+import { appendFileSync, existsSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -14,6 +15,7 @@ import { pathToFileURL } from 'node:url'
 // Milliseconds, and minimum numbers of calls. tinybench's defaults are up to 1000 ms and 64 calls.
 const SHORT_RUN = { time: 100, warmupTime: 50, iterations: 10, warmupIterations: 5 }
 const RESULTS = process.env.EQUIPOISE_TINYBENCH
+const RUNNING = process.env.EQUIPOISE_TINYBENCH_RUNNING
 
 /** Return the folders `dist` of the tinybench that the script or its working folder can import. */
 function installedTinybench() {
@@ -78,6 +80,7 @@ function wrap({ Bench, Task }, version) {
   // vitest 1 to 4 runs tasks without `Bench.run`.
   for (const [method, original] of methodsOf(Task, ['run', 'warmup'])) {
     Task.prototype[method] = async function (...options) {
+      announce(this)
       const isAlone = this.bench instanceof Bench && !running.has(this.bench)
       if (isAlone) shorten(this.bench)
       const returned = await original.apply(this, options)
@@ -86,7 +89,20 @@ function wrap({ Bench, Task }, version) {
     }
   }
 
+  // `Bench.runSync` of version 3 and later, and `Bench.warmupSync`.
+  for (const [method, original] of methodsOf(Task, ['runSync', 'warmupSync'])) {
+    Task.prototype[method] = function (...options) {
+      announce(this)
+      return original.apply(this, options)
+    }
+  }
+
+  function announce(task) {
+    if (RUNNING) writeFileSync(RUNNING, task.name)
+  }
+
   function write(bench, tasks) {
+    if (RUNNING) writeFileSync(RUNNING, '')
     if (RESULTS) appendFileSync(RESULTS, tasks.map((task) => lineOf(bench, task, version)).join(''))
   }
 }

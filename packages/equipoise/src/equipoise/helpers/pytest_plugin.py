@@ -50,6 +50,9 @@ METRICS_VARIABLE = "EQUIPOISE_METRICS"
 """Environment variable with the path of the file for metrics; a gate sets it."""
 ALLOCATIONS_VARIABLE = "EQUIPOISE_ALLOCATIONS"
 """Environment variable with the folder of counted allocations; a gate that counts sets it."""
+RUNNING_VARIABLE = "EQUIPOISE_PYTEST_RUNNING"
+"""Environment variable with the path of a file that has the name of the running test, until the
+session ends."""
 REVISION_TREE_VARIABLE = "EQUIPOISE_GATE_TREE"
 """Environment variable with the working tree of the measured revision."""
 USER_TREE_VARIABLE = "EQUIPOISE_GATE_INSTEAD_OF"
@@ -174,6 +177,10 @@ def _fixture_under_gate(fixture: Any, name: str) -> AwaitingFixture:
     return AwaitingFixture(CountingFixture(fixture, name))
 
 
+def _is_measured() -> bool:
+    return bool(os.environ.get(METRICS_VARIABLE)) and _is_under_gate()
+
+
 def _is_under_gate() -> bool:
     return bool(os.environ.get(REVISION_TREE_VARIABLE))
 
@@ -254,13 +261,15 @@ def _plugin_mean(item: pytest.Item) -> float | None:
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Under a gate, count the measurements of pytest-codspeed before a test."""
+    if running := os.environ.get(RUNNING_VARIABLE):
+        Path(running).write_text(item.nodeid, encoding="utf-8")
     if _is_under_gate():
         item.stash[_CODSPEED_COUNT] = len(_codspeed_means(item.config))
 
 
 def pytest_runtest_teardown(item: pytest.Item) -> None:
     """Under a gate, report the mean that a plugin measured in a test."""
-    if os.environ.get(METRICS_VARIABLE) and _is_under_gate():
+    if _is_measured():
         mean_s = _plugin_mean(item)
         if mean_s is not None:
             from equipoise.helpers.equipoise_metrics import report
@@ -297,9 +306,39 @@ def _is_marked(item: pytest.Item) -> bool:
     return any(map(item.get_closest_marker, CODSPEED_MARKERS))
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Under a gate, report the reason why a benchmark failed."""
+    report = yield
+    if _is_measured() and call.excinfo is not None and report.failed:
+        # A late import, because most runs of pytest measure nothing.
+        from equipoise.helpers.equipoise_metrics import report_unknown
+
+        version = f"pytest {pytest.__version__}"
+        reason = " ".join(call.excinfo.exconly().split())
+        report_unknown(f"{item.nodeid} time_s", f"{version}: {reason}")
+    return report
+
+
+def _has_measured_others(session: pytest.Session) -> bool:
+    # With the option -x, pytest does not run the tests after a failure.
+    ran_all = not session.shouldfail and not session.shouldstop
+    return _is_measured() and ran_all and session.testsfailed < session.testscollected
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Under a gate, refuse modules that both revisions would use."""
+    """Under a gate, refuse modules that both revisions would use.
+
+    If only some benchmarks failed, the exit status is 0, because the gate compares the others.
+    """
+    if running := os.environ.get(RUNNING_VARIABLE):
+        # The session ends, so no test ended the process.
+        Path(running).unlink(missing_ok=True)
+    if session.exitstatus == pytest.ExitCode.TESTS_FAILED and _has_measured_others(session):
+        session.exitstatus = pytest.ExitCode.OK
     user_tree = os.environ.get(USER_TREE_VARIABLE)
     if not _is_under_gate() or not user_tree:
         return

@@ -122,6 +122,8 @@ class Reading(Struct, frozen=True):
     """Factor whose levels are compared. The baseline of `BENCHMARK` is the first benchmark."""
     notes: tuple[str, ...] = ()
     """Sentences on values that were left out."""
+    failures: tuple[tuple[str, str], ...] = ()
+    """Name of each benchmark without a value, and the reason; ``notes`` has them as sentences."""
     metrics_without_time_order: tuple[str, ...] = ()
     """Metrics whose iterations are not a series in time, such as numbers of loops."""
 

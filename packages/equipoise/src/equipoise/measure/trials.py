@@ -111,6 +111,9 @@ class TrialRunner(Struct):
             covariates = self.covariates.read_after(cpu=report.cpu, run_delay_s=report.run_delay_s)
         metrics = metrics_file.read()
         accounting = accounting_of(report)
+        if metrics.unknown:
+            unknown = {**metrics.unknown, **accounting.unknown}
+            accounting = replace(accounting, unknown=unknown)
         if metrics.unreadable_because is not None:
             accounting = with_missing_metrics(
                 accounting, metrics.unreadable_because, self.plan, condition

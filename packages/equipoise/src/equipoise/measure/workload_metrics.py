@@ -9,7 +9,6 @@ from __future__ import annotations
 import errno
 import math
 import os
-import shlex
 import stat
 import subprocess
 import tempfile
@@ -19,16 +18,14 @@ from pathlib import Path
 from typing import Annotated
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from equipoise.files.writing import OPEN_FOLDER, remove_below
 from equipoise.measure.untimed import describe_status, run_untimed, stderr_suffix, tail
-from equipoise.model.errors import ConditionFailed
 from equipoise.model.plan import Condition, Plan
 from equipoise.model.quantities import MAX_MEASURED_VALUE
 from equipoise.model.record import Accounting, Better, Sample
-from equipoise.shared.spelling import option
 
 METRICS_VARIABLE = "EQUIPOISE_METRICS"
 """Variable with the path of the file to which a workload may write its metrics."""
@@ -58,6 +55,8 @@ class WorkloadMetrics(Struct, frozen=True):
     """Samples that one trial reported, and problems with its file."""
 
     samples: tuple[Sample, ...] = ()
+    unknown: Mapping[str, str] = field(default_factory=dict)
+    """Reason why a metric has no value, by metric, as the workload reported it."""
     problem: str | None = None
     """Sentence about the first bad line and the number of bad lines; ``None`` without bad lines."""
     unreadable_because: str | None = None
@@ -66,7 +65,9 @@ class WorkloadMetrics(Struct, frozen=True):
 
 class _Line(Struct, frozen=True):
     metric: str
-    value: float
+    value: float | None
+    unknown_because: str | None = None
+    """Reason why ``value`` is null."""
     iteration: Annotated[int, msgspec.Meta(ge=0, le=MAX_ITERATION)] | None = None
     unit: str | None = None
     better: Better = "lower"
@@ -172,21 +173,32 @@ def _parse_lines(lines: Iterable[bytes]) -> WorkloadMetrics:
     """Return the samples of the good lines, and a sentence about the first bad line."""
     decoder = msgspec.json.Decoder(_Line)
     samples: list[Sample] = []
+    unknown: dict[str, str] = {}
     problem: str | None = None
     bad_lines = 0
     for line_number, line in enumerate(lines, start=1):
         if line.strip():
             try:
-                samples.append(_parse_line(decoder, line))
+                sample = _parse_line(decoder, line)
             except _BadMetrics as reason:
                 bad_lines += 1
                 problem = problem or f"line {line_number} of its metrics {reason}"
+                continue
+            if isinstance(sample, Sample):
+                samples.append(sample)
+            else:
+                unknown.setdefault(sample.metric, sample.reason)
     if problem is not None and bad_lines > 1:
         problem += f"; {bad_lines} lines are left out"
-    return WorkloadMetrics(tuple(samples), problem)
+    return WorkloadMetrics(tuple(samples), unknown, problem)
 
 
-def _parse_line(decoder: msgspec.json.Decoder[_Line], content: bytes) -> Sample:
+class _UnknownMetric(Struct, frozen=True):
+    metric: str
+    reason: str
+
+
+def _parse_line(decoder: msgspec.json.Decoder[_Line], content: bytes) -> Sample | _UnknownMetric:
     if len(content) > MAX_LINE_BYTES:
         raise _BadMetrics(f"is longer than {MAX_LINE_BYTES} bytes")
     try:
@@ -195,6 +207,10 @@ def _parse_line(decoder: msgspec.json.Decoder[_Line], content: bytes) -> Sample:
         raise _BadMetrics(f"cannot be read: {error}") from None
     except RecursionError:
         raise _BadMetrics("cannot be read: it is nested too deeply") from None
+    if line.value is None:
+        if not line.unknown_because:
+            raise _BadMetrics("has neither a value nor unknown_because")
+        return _UnknownMetric(line.metric, line.unknown_because)
     if not math.isfinite(line.value):
         raise _BadMetrics("is not a finite number")
     if abs(line.value) > MAX_MEASURED_VALUE:
@@ -209,14 +225,26 @@ def _parse_line(decoder: msgspec.json.Decoder[_Line], content: bytes) -> Sample:
     return Sample(line.metric, line.value, line.iteration, line.unit, line.better, resolution)
 
 
+class UntimedRun(Struct, frozen=True):
+    """The values of one untimed run of a condition, for the whole process."""
+
+    samples: tuple[Sample, ...] = ()
+    unknown: Mapping[str, str] = field(default_factory=dict)
+    """Reason why a metric has no value, by metric."""
+    failure: str | None = None
+    """Reason why the run failed, in one line; ``None`` if it did not fail."""
+    exit: int | None = None
+    """Exit status; ``None`` if the run did not end in time."""
+
+
 def run_for_metrics(
     condition: Condition, environment: Mapping[str, str], scratch: Path, timeout_s: float
-) -> tuple[Sample, ...]:
-    """Run a condition once, untimed; return the samples that it reported about the whole process.
+) -> UntimedRun:
+    """Run a condition once, untimed; return what it reported.
 
     The condition's own environment is added to ``environment``. ``scratch`` is a private folder for
-    the metrics file. Raise `ConditionFailed` if the run fails or takes longer than ``timeout_s``
-    seconds. Raise it also if the metrics file has no good line.
+    the metrics file. A run has failed if it has another exit status than 0, if it takes longer than
+    ``timeout_s`` seconds, or if its metrics file has only bad lines.
     """
     metrics_file = MetricsFile(scratch)
     metrics_file.clear()
@@ -226,22 +254,12 @@ def run_for_metrics(
         try:
             status = run_untimed(condition.command, variables, folder, timeout_s, errors)
         except subprocess.TimeoutExpired:
-            raise ConditionFailed(
-                f"{condition.name} did not end within {timeout_s:g} s",
-                hint=f"allow more time, for example {option('timeout', math.ceil(2 * timeout_s))}",
-            ) from None
-        if status != 0:
-            raise ConditionFailed(
-                f"{condition.name} failed: {describe_status(status)}"
-                + stderr_suffix(tail(errors.fileno())),
-                hint=f"run `{shlex.join(condition.command)}` by hand to see the whole error",
-            )
+            return UntimedRun(failure=f"it did not end within {timeout_s:g} s")
+        error_suffix = stderr_suffix(tail(errors.fileno()))
+    failure = f"{describe_status(status)}{error_suffix}" if status != 0 else None
     metrics = metrics_file.read()
     # If there are good lines too, the campaign that follows warns about the bad lines.
-    problem = metrics.unreadable_because or (None if metrics.samples else metrics.problem)
-    if problem is not None:
-        raise ConditionFailed(
-            f"{condition.name}: {problem}",
-            hint="see docs/how-to/report-your-own-times.md for the accepted formats",
-        )
-    return tuple(sample for sample in metrics.samples if sample.iteration is None)
+    has_good_line = bool(metrics.samples or metrics.unknown)
+    problem = metrics.unreadable_because or (None if has_good_line else metrics.problem)
+    samples = tuple(sample for sample in metrics.samples if sample.iteration is None)
+    return UntimedRun(samples, metrics.unknown, failure or problem, status)

@@ -9,6 +9,7 @@ In reading order:
 - ``build_cache.py``: builds revisions, and keeps the builds for later campaigns
 - ``plan.py``: makes conditions from benchmarks and revisions, for a gate or several commits
 - ``executed_files.py``: observes which files a benchmark runs, and compares them with a diff
+- ``probing.py``: runs benchmarks once, and leaves out those that fail or hang
 - ``terms.py``: the part of a plan that all campaigns over commits have
 - ``commit_plans.py``: makes the plan of a campaign that runs commands in many commits
 - ``judging.py``: runs such a campaign: builds commits, and withdraws commits that fail

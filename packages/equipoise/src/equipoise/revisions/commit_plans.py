@@ -29,8 +29,8 @@ from equipoise.revisions.plan import (
     RevisionsRequest,
     common_benchmarks,
     condition_in,
-    metrics_of,
 )
+from equipoise.revisions.probing import metrics_of
 from equipoise.revisions.terms import CommitBenchmark, CommitsPlan, commits_terms
 from equipoise.shared.spelling import option
 from equipoise.suites import TOOLS
@@ -300,12 +300,12 @@ def _metrics(
     scratch: Path,
 ) -> tuple[tuple[str, ...], tuple[CampaignWarning, ...]]:
     tool = request.tool
-    metrics, warnings = metrics_of(request, checkouts, conditions, scratch)
+    found = metrics_of(request, checkouts, conditions, scratch)
     if tool is None or tool.listing is not None:
-        return metrics, warnings
-    all_names = [metric.removesuffix(BENCHMARK_SUFFIX) for metric in metrics]
+        return found.metrics, found.warnings
+    all_names = [metric.removesuffix(BENCHMARK_SUFFIX) for metric in found.metrics]
     names = chosen_benchmarks(tool, request.metrics, all_names)
-    return tuple(name + BENCHMARK_SUFFIX for name in names), warnings
+    return tuple(name + BENCHMARK_SUFFIX for name in names), found.warnings
 
 
 def chosen_benchmarks(

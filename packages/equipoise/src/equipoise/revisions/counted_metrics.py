@@ -20,9 +20,9 @@ from equipoise.measure.counters import missing_counters
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Condition, Measure, Stopping
 from equipoise.model.quantities import names_of
-from equipoise.model.record import CampaignWarning
 from equipoise.revisions.benchmarks import Benchmark
-from equipoise.revisions.plan import Checkout, RevisionsRequest, reported_names
+from equipoise.revisions.plan import Checkout, RevisionsRequest
+from equipoise.revisions.probing import Notify, SuiteMetrics, reported_names
 from equipoise.shared.spelling import option
 from equipoise.stats.exact_counts import MIN_BLOCKS
 from equipoise.suites.counted_trial import ITERATIONS, counted_trial_command
@@ -68,16 +68,18 @@ class Counting(Struct, frozen=True):
         checkouts: Sequence[Checkout],
         conditions: Sequence[Condition],
         scratch: Path,
-    ) -> tuple[tuple[str, ...], tuple[CampaignWarning, ...]]:
+        notify: Notify,
+    ) -> SuiteMetrics:
         """Return the metrics that are compared: with a tool, those of each benchmark.
 
-        Warnings and errors are those of `equipoise.revisions.plan.metrics_of`.
+        Warnings and errors are those of `equipoise.revisions.probing.metrics_of`.
         """
         if self.reader is None or self.reader.listing is not None:
-            return self.metrics, ()
+            return SuiteMetrics(self.metrics)
         suffix = f" {self.metrics[0]}"
-        names, warnings = reported_names(request, checkouts, conditions, scratch, suffix)
-        return tuple(f"{name} {metric}" for name in names for metric in self.metrics), warnings
+        found = reported_names(request, checkouts, conditions, scratch, suffix, notify)
+        metrics = (f"{name} {metric}" for name in found.metrics for metric in self.metrics)
+        return replace(found, metrics=tuple(metrics))
 
     def measure(self, measure: Measure) -> Measure:
         """Return settings with which counts can repeat: all environments have one size."""

@@ -22,7 +22,6 @@ from equipoise.measure.installation import native_programs
 from equipoise.measure.launcher import counters_among
 from equipoise.measure.trials import own_environment
 from equipoise.measure.untimed import describe_status, run_untimed, stderr_suffix, tail
-from equipoise.measure.workload_metrics import run_for_metrics
 from equipoise.model.errors import UnusableInput
 from equipoise.model.kinds import import_path_of
 from equipoise.model.plan import (
@@ -38,7 +37,7 @@ from equipoise.model.plan import (
 )
 from equipoise.model.quantities import names_of
 from equipoise.model.record import CampaignWarning
-from equipoise.model.revisions import BENCHMARK, BENCHMARK_SUFFIX, REVISION, Revision
+from equipoise.model.revisions import BENCHMARK, REVISION, Revision
 from equipoise.revisions.benchmarks import Benchmark
 from equipoise.revisions.build_cache import tool_variables
 from equipoise.revisions.git import Repository
@@ -144,7 +143,7 @@ def common_benchmarks(
             {name: selection for name, selection in listed.items() if selection is not None}
             for listed in selections
         ]
-        names, program_warnings = _common_names(
+        names, program_warnings = common_names(
             tool.name, checkouts, list(map(tuple, timed_selections))
         )
         prefix = f"{program.name}: " if len(programs) > 1 else ""
@@ -229,10 +228,13 @@ def _listing_error(tool_name: str, condition: Condition, problem: str | None) ->
     )
 
 
-def _common_names(
+def common_names(
     tool_name: str, checkouts: Sequence[Checkout], all_names: Sequence[Sequence[str]]
 ) -> tuple[tuple[str, ...], tuple[CampaignWarning, ...]]:
-    """Return the benchmarks that all checkouts have, and warnings of other benchmarks."""
+    """Return the benchmarks that all checkouts have, and warnings of other benchmarks.
+
+    Raise `UnusableInput` if the checkouts have no benchmark in common.
+    """
     common_names = [
         name for name in dict.fromkeys(all_names[0]) if all(name in names for names in all_names)
     ]
@@ -258,55 +260,6 @@ def _common_names(
         for name, role in roles.items()
         if name not in common_names
     )
-
-
-def metrics_of(
-    request: RevisionsRequest,
-    checkouts: Sequence[Checkout],
-    conditions: Sequence[Condition],
-    scratch: Path,
-) -> tuple[tuple[str, ...], tuple[CampaignWarning, ...]]:
-    """Return the requested metrics, the wall time, or the tool's benchmarks in all checkouts.
-
-    If a tool cannot list benchmarks, its command runs once in each checkout to find their names.
-    Warnings name the benchmarks that only one checkout has.
-
-    Raise `UnusableInput` if the checkouts have no benchmark in common. Raise `ConditionFailed` if
-    the benchmarks failed.
-    """
-    tool = request.tool
-    if isinstance(request.metrics, tuple):
-        return request.metrics, ()
-    if tool is None:
-        return (request.metrics or PRIMARY_METRIC,), ()
-    if tool.listing is not None:
-        return (BENCHMARK_SUFFIX.strip(),), ()
-    names, warnings = reported_names(request, checkouts, conditions, scratch, BENCHMARK_SUFFIX)
-    return tuple(name + BENCHMARK_SUFFIX for name in names), warnings
-
-
-def reported_names(
-    request: RevisionsRequest,
-    checkouts: Sequence[Checkout],
-    conditions: Sequence[Condition],
-    scratch: Path,
-    suffix: str,
-) -> tuple[tuple[str, ...], tuple[CampaignWarning, ...]]:
-    """Return the benchmarks that report a metric with a suffix, by one run in each checkout.
-
-    Warnings and errors are those of `metrics_of`.
-    """
-    assert request.tool is not None
-    timeout_s = request.limits.timeout_s
-    all_names = [
-        [
-            sample.metric.removesuffix(suffix)
-            for sample in run_for_metrics(condition, own_environment(), scratch, timeout_s)
-            if sample.metric.endswith(suffix)
-        ]
-        for condition in conditions
-    ]
-    return _common_names(request.tool.name, checkouts, all_names)
 
 
 def conditions_of_gate(

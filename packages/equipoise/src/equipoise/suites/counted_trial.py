@@ -22,7 +22,7 @@ from equipoise.counting.run import COUNTERS, Counter
 from equipoise.helpers.equipoise_metrics import report
 from equipoise.model.errors import EquipoiseError
 from equipoise.suites import TOOLS
-from equipoise.suites.tool import BenchmarkTool
+from equipoise.suites.tool import BenchmarkTool, Measurement
 
 ITERATIONS = 100
 """Default number of iterations."""
@@ -88,7 +88,8 @@ def _counts(
         ]
         # The program `env` gives the variables to the benchmark alone.
         run = ("env", *variables, *counted)
-        values = {item.metric: item.value for item in tool.measure(run, Path(results))}
+        measured = tool.measure(run, Path(results))
+        values = {item.metric: item.value for item in measured if isinstance(item, Measurement)}
         if values["iterations"] != iterations:
             raise SystemExit(
                 f"the benchmark ran {values['iterations']:g} iterations instead of {iterations}: "

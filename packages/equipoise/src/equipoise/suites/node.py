@@ -15,6 +15,7 @@ from msgspec import Struct, field
 
 from equipoise import helpers
 from equipoise.interop.reading import DECODE_ERRORS, read_within_bounds
+from equipoise.suites.running import READ_HINT, TIMEOUT_VARIABLE
 from equipoise.suites.searching import text_in
 
 INSTALL = "if test -f package-lock.json; then npm ci; else npm install; fi"
@@ -27,6 +28,7 @@ TINYBENCH_MODULE = Path(helpers.__file__).with_name("equipoise_tinybench.mjs")
 """Module of Node that shortens the runs of tinybench, and writes the times."""
 _RESULTS_NAME = "the results of tinybench"
 _RESULTS_VARIABLE = "EQUIPOISE_TINYBENCH"
+_RUNNING_VARIABLE = "EQUIPOISE_TINYBENCH_RUNNING"
 _OPTIONS_VARIABLE = "NODE_OPTIONS"
 
 
@@ -110,15 +112,21 @@ def tasks_in(results: Path) -> list[Task]:
         try:
             tasks.append(msgspec.json.decode(line, type=Task))
         except DECODE_ERRORS as error:
-            raise SystemExit(f"{_RESULTS_NAME}: line {number} cannot be read: {error}") from None
+            raise SystemExit(
+                f"{_RESULTS_NAME}: line {number} cannot be read: {error}; {READ_HINT}"
+            ) from None
     return tasks
 
 
-def short_runs(results: Path) -> Mapping[str, str]:
-    """Return variables with which tinybench runs briefly, and writes its times to a file."""
+def short_runs(results: Path, running: Path) -> Mapping[str, str]:
+    """Return variables with which tinybench runs briefly, and writes its times to a file.
+
+    The file ``running`` gets the name of the task that runs, if the process may be ended for it.
+    """
     option = f"--import={TINYBENCH_MODULE.as_uri()}"
     own_options = os.environ.get(_OPTIONS_VARIABLE, "")
     return {
         _OPTIONS_VARIABLE: f"{own_options} {option}".strip(),
         _RESULTS_VARIABLE: str(results),
+        **({_RUNNING_VARIABLE: str(running)} if TIMEOUT_VARIABLE in os.environ else {}),
     }

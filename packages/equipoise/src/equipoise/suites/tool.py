@@ -31,6 +31,14 @@ class Measurement(Struct, frozen=True):
     unit: str | None = None
 
 
+class Failure(Struct, frozen=True):
+    """A benchmark without a value; the process measured the others."""
+
+    benchmark: str
+    reason: str
+    """Reason in one line, such as ``Catch2 3.7.1: no data``."""
+
+
 class ToolCounts(Struct, frozen=True):
     """Counts that a tool itself reports for each benchmark, if it is asked to."""
 
@@ -89,10 +97,10 @@ class BenchmarkTool(Struct, frozen=True):
     """
 
     name: str
-    measure: Callable[[Command, Path], Iterable[Measurement]]
+    measure: Callable[[Command, Path], Iterable[Measurement | Failure]]
     """Runs a command once, and returns what it measured. The path is an empty folder for files.
-    Raises `SystemExit` with one line if the command failed, and `EquipoiseError` if its results
-    cannot be read."""
+    Raises `StoppedAt` if a benchmark ended the process, `SystemExit` with one line if the command
+    failed, and `EquipoiseError` if its results cannot be read."""
     find: Callable[[Path], FoundSuite | None]
     """Returns the suite of this tool in a folder; ``None`` if the folder has none."""
     tried_with: str
@@ -110,6 +118,8 @@ class BenchmarkTool(Struct, frozen=True):
     """Returns where benchmarks are defined, by their names. It gets the root of a working tree, and
     the folder in which the tool runs. A benchmark is left out if its definition is not certain.
     ``None`` if the tool's names do not say where a benchmark is."""
+    without: Callable[[tuple[str, ...], str], tuple[str, ...] | None] | None = None
+    """Returns a command that leaves out a benchmark; ``None`` if the tool has no option for it."""
     counts: ToolCounts | None = None
     """Counts that the tool reports; with a listing by their names, else as ``NAME allocations``."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -81,27 +82,6 @@ def test_the_column_with_more_digits_is_read(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        ("", "cat printed no table of nanobench"),
-        ("words\n", "cat printed no table of nanobench"),
-        (TABLE[: TABLE.index(" double")], "line 10 is cut off: '|                5.50 |"),
-        (
-            f"{TABLE}|    - |   - |   - |   - | :boom: `nothing` (iterations overflow.)\n",
-            "nanobench: nothing was not measured: iterations overflow.",
-        ),
-    ],
-)
-def test_a_run_without_usable_times_has_failed_with_one_line(
-    text: str, problem: str, tmp_path: Path
-) -> None:
-    done = run("nanobench", *printing(tmp_path, text))
-    assert done.returncode == 1
-    assert problem in done.stderr
-    assert done.stderr.count("\n") == 1
-
-
 @pytest.mark.live("c++", package="g++")
 def test_benchmarks_and_failures_of_the_real_tool(tmp_path: Path) -> None:
     nanobench = fetched_tool("nanobench", "nanobench.h")
@@ -116,8 +96,11 @@ def test_benchmarks_and_failures_of_the_real_tool(tmp_path: Path) -> None:
         "Sums | a: same (2) time_s",
     ]
     assert all(0.0 < metric["value"] < 1e-3 for metric in values.values())
-    done = run("nanobench", str(tmp_path / "bench"), "too")
-    assert "nanobench: nothing was not measured: iterations overflow" in done.stderr
+    metrics = tmp_path / "metrics.jsonl"
+    run("nanobench", str(tmp_path / "bench"), "too", EQUIPOISE_METRICS=str(metrics))
+    failure = json.loads(metrics.read_text().splitlines()[-1])
+    assert failure["metric"] == "nothing time_s"
+    assert failure["unknown_because"].startswith("nanobench: iterations overflow")
 
 
 @pytest.mark.live("c++", package="g++")

@@ -135,19 +135,9 @@ def test_vitest_5_reports_its_files_one_after_the_other(tmp_path: Path) -> None:
     assert "--no-file-parallelism" not in (tmp_path / "options").read_text()
 
 
-def test_ten_thousand_benchmarks_are_read(tmp_path: Path) -> None:
-    results = of_older(*(f"benchmark {number}" for number in range(10_000)), mean=1.0)
-    project_with(tmp_path, "4.1.12", results)
-    assert len(measured(tmp_path)) == 10_000
-
-
 @pytest.mark.parametrize(
     ("version", "results", "status", "problem"),
     [
-        ("4.1.12", of_older("a"), 0, "'sort.bench.ts > sort > a' has no time"),
-        ("4.1.12", of_older(), 0, "vitest 4.1.12: it measured no benchmark"),
-        ("4.1.12", None, 0, "wrote no results of vitest 4.1.12"),
-        ("4.1.12", of_older("a", mean=1.0)[:-9], 0, "the results of vitest 4.1.12: this is not"),
         ("4.1.12", "{}", 0, "the results of vitest 4.1.12: this is not"),
         ("4.1.12", of_older("a", mean=1.0), 3, "ended with status 3"),
         ("1.4.0", of_older("a", mean=1.0), 0, "vitest 1.4.0 cannot write its results"),
@@ -176,7 +166,7 @@ def test_a_project_without_its_packages_is_told_how_to_install_them(tmp_path: Pa
 def test_the_user_s_own_file_of_results_is_refused(tmp_path: Path) -> None:
     project_with(tmp_path, "4.1.12", of_older())
     done = run("vitest", "npx", "vitest", "bench", "--outputJson=mine.json", folder=tmp_path)
-    assert done.stderr == "remove --outputJson, because Equipoise sets it\n"
+    assert done.stderr == "vitest: remove --outputJson, because Equipoise sets it\n"
 
 
 def test_a_script_of_npm_gets_the_options_behind_two_dashes(tmp_path: Path) -> None:
@@ -234,9 +224,7 @@ def test_a_benchmark_of_vitest_that_throws_is_named(tmp_path: Path) -> None:
     written(tmp_path, {"package.json": MANIFEST, "sort.bench.js": text})
     done = run("vitest", "npx", "vitest", "bench", "--run", folder=tmp_path)
     assert done.returncode == 1
-    assert done.stderr.splitlines()[-1] == (
-        "vitest 4.1.12: 'sort.bench.js > bad' has no time; 'bad' failed: no data"
-    )
+    assert done.stderr.splitlines()[-1] == ("sort.bench.js > bad: vitest 4.1.12: no data")
 
 
 @pytest.mark.live("npx", package="npm")

@@ -40,9 +40,9 @@ def _read(file: SourceFile) -> Reading:
     for path, element in _elements(file, root, ()):
         name = "/".join(path)
         if element.tag != "BenchmarkResults":
-            failures.append(f"{name} failed: {_text(element)}")
+            failures.append((name, _text(element)))
         elif (failed := element.find("failed")) is not None:
-            failures.append(f"{name} failed: {failed.get('message') or 'no message'}")
+            failures.append((name, " ".join((failed.get("message") or "no message").split())))
         else:
             names.append(name)
             times.append(_seconds(file, name, element))
@@ -53,7 +53,8 @@ def _read(file: SourceFile) -> Reading:
             Process(name, {TIME: seconds})
             for name, seconds in zip(numbered(names), times, strict=True)
         ),
-        notes=tuple(failures),
+        notes=tuple(f"{name} failed: {reason}" for name, reason in failures),
+        failures=tuple(failures),
     )
 
 

@@ -15,6 +15,7 @@ from equipoise.interop.reading import (
     Reading,
     SourceFile,
     finite_number,
+    numbered,
     quote,
 )
 
@@ -28,24 +29,24 @@ def _recognises(file: SourceFile) -> bool:
 
 
 def _read(file: SourceFile) -> Reading:
-    processes: dict[str, Process] = {}
+    names: list[str] = []
+    times: list[float] = []
     for line_number, line in file.lines():
         if match := _TIME_LINE.match(line):
             name, seconds = match["name"], finite_number(match["value"].replace(",", ""))
-            if name in processes:
-                raise file.error(
-                    f"line {line_number}: two benchmarks are called {quote(name)}",
-                    "rename one of them, or run them separately",
-                )
             if seconds is None:
                 raise file.error(f"line {line_number}: {quote(match['value'])} is not a number")
-            processes[name] = Process(name, {TIME: 1e-9 * seconds})
+            names.append(name)
+            times.append(1e-9 * seconds)
         elif _BENCHMARK_LINE.match(line):
             raise file.error(
                 f"line {line_number}: a benchmark has no readable time",
                 "save the unchanged output of cargo bench",
             )
-    return Reading(tool="cargo bench", metric=TIME, processes=tuple(processes.values()))
+    processes = (
+        Process(name, {TIME: seconds}) for name, seconds in zip(numbered(names), times, strict=True)
+    )
+    return Reading(tool="cargo bench", metric=TIME, processes=tuple(processes))
 
 
 FORMAT = Format("libtest", "cargo bench > FILE (without criterion)", _recognises, _read)

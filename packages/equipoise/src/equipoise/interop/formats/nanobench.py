@@ -56,7 +56,7 @@ def _read(file: SourceFile) -> Reading:
             if header["title"] != _DEFAULT_TITLE:
                 name = f"{header['title']}: {name}"
             if row["mark"] == _FAILED:
-                failures.append(f"{name} was not measured: {row['rest'].strip(' ()')}")
+                failures.append((name, row["rest"].strip(" ()")))
             else:
                 names.append(name)
                 times.append(_seconds(file, header, row))
@@ -67,7 +67,8 @@ def _read(file: SourceFile) -> Reading:
             Process(name, {TIME: seconds})
             for name, seconds in zip(numbered(names), times, strict=True)
         ),
-        notes=tuple(failures),
+        notes=tuple(f"{name} was not measured: {reason}" for name, reason in failures),
+        failures=tuple(failures),
     )
 
 

@@ -27,7 +27,8 @@ from equipoise.interop.reading import (
 
 _SECONDS_PER_MILLISECOND = 1e-3
 _BENCHMARK_KEY = b'"benchmarks"'
-_NAME_SEPARATOR = " > "
+NAME_SEPARATOR = " > "
+"""Text between the file, the groups and the benchmark in a name."""
 
 
 class _Latency(msgspec.Struct):
@@ -104,14 +105,20 @@ def reading_of(file: SourceFile, root: Path | None = None) -> Reading:
     """
     benchmarks = [*(_newer(file, root) if "testResults" in file.keys else _older(file))]
     names = number_equal_names(name for name, _ in benchmarks)
-    notes: list[str] = []
+    failures: list[tuple[str, str]] = []
     processes: list[Process] = []
     for name, (_, latency) in zip(names, benchmarks, strict=True):
         if latency.mean is None:
-            notes.append(f"{quote(name)} has no time")
+            failures.append((name, "it has no time"))
         else:
             processes.append(_process(name, latency, latency.mean))
-    return Reading(tool="vitest", metric=TIME, processes=tuple(processes), notes=tuple(notes))
+    return Reading(
+        tool="vitest",
+        metric=TIME,
+        processes=tuple(processes),
+        notes=tuple(f"{quote(name)} has no time" for name, _ in failures),
+        failures=tuple(failures),
+    )
 
 
 def _process(name: str, latency: _Latency, mean_ms: float) -> Process:
@@ -147,7 +154,7 @@ def _newer(file: SourceFile, root: Path | None) -> Iterator[tuple[str, _Latency]
 
 
 def _full_name(*parts: str) -> str:
-    return _NAME_SEPARATOR.join(filter(None, parts))
+    return NAME_SEPARATOR.join(filter(None, parts))
 
 
 def _common_folder(paths: list[str]) -> Path | None:

@@ -481,7 +481,7 @@ def _answer_sentence(result: BisectResult, *, more_is_better: bool) -> str:
         case "several":
             return (
                 "No single commit made the whole difference; no part of it could be found in "
-                f"{len(result.course)} blocks."
+                f"{counted(len(result.course), 'block')}."
             )
         case "set":
             parts = f"; {_parts_clause(culprits)}" if culprits else ""

@@ -77,6 +77,10 @@ class GateAnalysis(AnalysisKind):
                 for name, place in terms.places.items()
             },
             touched=None if terms.touched is None else _hide_in_files(terms.touched, hidden),
+            failures={
+                hidden.replace_in_text(name): hidden.replace_in_text(reason)
+                for name, reason in terms.failures.items()
+            },
         )
 
 
@@ -127,6 +131,7 @@ def gate_result(plan: Plan, blocks: Blocks) -> GateResult | None:
         if len(plan.contrasts) == 1 or terms.counted_by
         else _shared_shortage(plan, rows, times),
         counted_by=terms.counted_by,
+        failures=terms.failures,
         bisect_lines=joined_bisect_lines(
             {
                 row.benchmark: terms.bisect_argvs[row.benchmark]
@@ -320,8 +325,9 @@ def _gate_sentence(
     terms: GatePlan, rows: tuple[GateRow, ...], outcomes: Counter[GateOutcome], min_effect: float
 ) -> str:
     revisions = f"{terms.candidate.label} against {terms.baseline.label}"
+    failed = f" {counted(len(terms.failures), 'benchmark')} failed." if terms.failures else ""
     if len(rows) == 1:
-        return f"{revisions}: {rows[0].summary}"
+        return f"{revisions}: {rows[0].summary}{failed}"
     claim = f"slower by more than {min_effect:g} %"
     if terms.counted_by:
         clause = counts_clause(rows, outcomes, min_effect)
@@ -330,7 +336,7 @@ def _gate_sentence(
     else:
         clause = f"none of {len(rows)} benchmarks is known to be {claim}"
     undecided_clause = f", {outcomes['undecided']} undecided" if outcomes["undecided"] else ""
-    return f"{revisions}: {clause}{undecided_clause}."
+    return f"{revisions}: {clause}{undecided_clause}.{failed}"
 
 
 def joined_bisect_lines(bisect_argvs: Mapping[str, Sequence[str]]) -> dict[str, str]:

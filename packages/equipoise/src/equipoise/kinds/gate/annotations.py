@@ -59,7 +59,7 @@ def check_of(gate: GateResult | None, head: str) -> Check:
     if gate is None:
         return Check("neutral", "no gate was judged", "", ())
     conclusion: Conclusion = "failure"
-    if gate.passed:
+    if gate.passed and not gate.failures:
         conclusion = "success" if gate.shortage is None else "neutral"
     annotations = tuple(annotations_of(gate))
     slower_rows = [row for row in gate.rows if row.outcome == "slower"]
@@ -70,6 +70,8 @@ def check_of(gate: GateResult | None, head: str) -> Check:
     )
     if gate.shortage is not None:
         title += f", {gate.shortage.undecided} undecided"
+    if gate.failures:
+        title += f", {len(gate.failures)} failed"
     notes: list[str] = []
     unknown_count = sum(_place_of(row) is None for row in slower_rows)
     if unknown_count:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -43,10 +43,17 @@ from equipoise.kinds.gate.terms import (
 from equipoise.kinds.gate.touched import with_touched_order
 from equipoise.measure.environment import snapshot
 from equipoise.measure.scratch import scratch_folder
-from equipoise.model.errors import EXIT_DONE, EXIT_GATE_FAILED, UnusableInput
+from equipoise.model.errors import (
+    EXIT_CONDITION_FAILED,
+    EXIT_DONE,
+    EXIT_GATE_FAILED,
+    UnusableInput,
+)
 from equipoise.model.plan import Judgement, Plan, Stopping
+from equipoise.model.quantities import counted
 from equipoise.model.record import CampaignWarning
 from equipoise.model.revisions import BENCHMARK_SUFFIX, Revision, SourcePlace
+from equipoise.report.document import MAX_SIMILAR_LINES
 from equipoise.report.renderers.markdown import to_markdown
 from equipoise.revisions.benchmarks import Benchmark
 from equipoise.revisions.build_cache import BuildCache, open_cache, source_of
@@ -69,8 +76,18 @@ from equipoise.revisions.plan import (
     bisect_command,
     common_benchmarks,
     conditions_of_gate,
-    metrics_of,
 )
+from equipoise.revisions.probing import (
+    BenchmarkStopped,
+    Notify,
+    SuiteMetrics,
+    failure_warnings,
+    metrics_of,
+    silent,
+    without_benchmark,
+    working_benchmarks,
+)
+from equipoise.shared.spelling import option
 from equipoise.suites.tool import BenchmarkTool
 
 
@@ -129,28 +146,27 @@ def check_out_and_build(
 
 
 def gate_plan(
-    request: GateRequest, checkouts: CheckoutPair, scratch: Path
+    request: GateRequest, checkouts: CheckoutPair, scratch: Path, notify: Notify = silent
 ) -> tuple[Plan, tuple[CampaignWarning, ...]]:
-    """Return the plan of a gate, and warnings about benchmarks that only one revision has.
+    """Return the plan of a gate, and warnings about benchmarks that are left out.
 
+    ``notify`` gets a sentence about a benchmark that may hang.
     Raise `UnusableInput` if a program does not exist, nothing can be compared, or the options
-    contradict each other. Raise `ConditionFailed` if a benchmark failed while it was listed.
+    contradict each other. Raise `ConditionFailed` if no benchmark runs.
     """
     tool, counting = request.tool, request.counting
-    benchmarks, listing_warnings = common_benchmarks(request, checkouts)
+    request, suite = _working_suite(request, checkouts, scratch, notify)
+    benchmarks, metrics = suite.benchmarks, suite.found.metrics
     conditions, contrasts = conditions_of_gate(benchmarks, checkouts, request.reader)
-    if counting is None:
-        metrics, metric_warnings = metrics_of(request, checkouts, conditions, scratch)
-    else:
+    if counting is not None:
         conditions = counting.conditions(conditions)
-        metrics, metric_warnings = counting.metrics_in(request, checkouts, conditions, scratch)
     plan = request.plan(
         STUDY,
         conditions,
         metrics,
         folder=str(checkouts[1].folder),
-        # A tool without an option to list its benchmarks has just run for this, and is warm.
-        warmup=1 if tool is None or tool.listing is not None else 0,
+        # The benchmarks of a tool have just run, and are warm.
+        warmup=1 if tool is None else 0,
         stopping=Stopping(leave_out_decided=True) if counting is None else counting.stopping,
         judgement=Judgement(min_effect=MIN_EFFECT),
     )
@@ -166,9 +182,50 @@ def gate_plan(
             bisect_argvs=dict(named_bisect_argvs(request, benchmarks, metrics)),
             places=_places(tool, checkouts[1], metrics),
             counted_by={} if counting is None else counting.counted_by,
+            failures=dict(suite.found.failures),
         ),
     )
-    return plan, (*listing_warnings, *metric_warnings)
+    return plan, suite.found.warnings
+
+
+class _WorkingSuite(Struct, frozen=True):
+    """The benchmarks that both revisions have, and that run."""
+
+    benchmarks: tuple[Benchmark, ...]
+    found: SuiteMetrics
+
+
+def _working_suite(
+    request: GateRequest, checkouts: CheckoutPair, scratch: Path, notify: Notify
+) -> tuple[GateRequest, _WorkingSuite]:
+    """Return the benchmarks that run, and the request without those that stop their process."""
+    tool, counting = request.tool, request.counting
+    stopped: dict[str, str] = {}
+    while True:
+        benchmarks, warnings = common_benchmarks(request, checkouts)
+        failures: Mapping[str, str] = {}
+        conditions, _ = conditions_of_gate(benchmarks, checkouts, request.reader)
+        if counting is not None:
+            conditions = counting.conditions(conditions)
+        if tool is not None and tool.listing is not None:
+            benchmarks, failures = working_benchmarks(
+                request, benchmarks, checkouts, conditions, scratch, notify
+            )
+        try:
+            if counting is None:
+                found = metrics_of(request, checkouts, conditions, scratch, notify)
+            else:
+                found = counting.metrics_in(request, checkouts, conditions, scratch, notify)
+        except BenchmarkStopped as error:
+            if error.benchmark in stopped:
+                raise
+            request = without_benchmark(request, error)
+            stopped[error.benchmark] = error.reason
+            continue
+        failures = {**stopped, **failures}
+        warnings = (*warnings, *found.warnings, *failure_warnings(failures))
+        found = replace(found, warnings=warnings, failures={**found.failures, **failures})
+        return request, _WorkingSuite(benchmarks, found)
 
 
 def _places(
@@ -289,7 +346,7 @@ class GateOptions(Struct, frozen=True, kw_only=True):
 @options.flag("--join", help="Join the slices in the files after the options: one verdict.")
 @options.warmup_option(
     "Trials of each revision before the first block, never analysed.",
-    show_default="1; 0 with cargo, go and pytest, which run once to list their metrics",
+    show_default="1; 0 with the suite of a tool, whose benchmarks run once before",
 )
 @options.timeout_option
 @options.stopping_options(min_blocks="5; an outcome at alpha 0.05 takes 6")
@@ -337,7 +394,7 @@ def command(gate_options: GateOptions) -> int:
         _build_cache(request, scratch) as builds,
     ):
         checkouts = check_out_and_build(request, scratch, builds, show=on_step)
-        plan, warnings = gate_plan(request, checkouts, scratch)
+        plan, warnings = gate_plan(request, checkouts, scratch, silent if output.quiet else say)
         plan = replace(plan, command_line=_recorded_command(request, program, plan.seed))
         plan = with_known_noises(plan, ledger, snapshot().get("cpu_model"))
         if gate_options.touched:
@@ -368,6 +425,7 @@ def _report(result: CampaignResult, gate_options: GateOptions) -> int:
     write_files(result, output)
     assert isinstance(document, GateDocument)
     _write_summary(document, gate_options.markdown, output)
+    _report_failures(document.gate)
     _report_undecided(document.gate)
     return _gate_status(result)
 
@@ -393,7 +451,7 @@ def _build_cache(request: GateRequest, scratch: Path) -> AbstractContextManager[
 
 
 def _gate_status(result: CampaignResult) -> int:
-    """Return the exit status: 1 if the gate failed, 3 if a timeout left it undecided, else 0."""
+    """Return the exit status: 1 if the gate failed, else 3 if a benchmark failed or timed out."""
     document, terms = result.document, result.record.plan.terms
     assert isinstance(document, GateDocument)
     assert isinstance(terms, GatePlan)
@@ -403,8 +461,20 @@ def _gate_status(result: CampaignResult) -> int:
         return EXIT_GATE_FAILED
     if gate is not None and not gate.passed:
         return EXIT_GATE_FAILED
+    if gate is not None and gate.failures:
+        return EXIT_CONDITION_FAILED
     is_decided = gate is not None and gate.shortage is None
     return EXIT_DONE if is_decided else exit_status(result)
+
+
+def _report_failures(gate: GateResult | None) -> None:
+    """Print on stderr which benchmarks failed, because the exit status is 3."""
+    failures = [] if gate is None else list(failure_warnings(gate.failures))
+    for failure in failures[:MAX_SIMILAR_LINES]:
+        say(failure.summary, failure.hint)
+    if len(failures) > MAX_SIMILAR_LINES:
+        rest = counted(len(failures) - MAX_SIMILAR_LINES, "more benchmark")
+        say(f"{rest} failed", f"see the warnings of {option('json')}")
 
 
 def _report_undecided(gate: GateResult | None) -> None:

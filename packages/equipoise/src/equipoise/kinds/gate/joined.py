@@ -106,6 +106,12 @@ def _runner(name: str, run: RunRecord) -> Runner:
     return Runner(name, run, blocks, costs, tuple(warnings))
 
 
+def _terms_of(record: RunRecord) -> GatePlan:
+    terms = record.plan.terms
+    assert isinstance(terms, GatePlan), "a slice is a gate"
+    return terms
+
+
 def _joined_result(record: RunRecord, runners: Sequence[Runner]) -> GateResult | None:
     """Judge all benchmarks on all runners together; ``None`` if no runner has a block."""
     terms, judgement = record.plan.terms, record.plan.judgement
@@ -148,6 +154,11 @@ def _joined_result(record: RunRecord, runners: Sequence[Runner]) -> GateResult |
                 if row.outcome == "slower" and row.benchmark in terms.bisect_argvs
             }
         ),
+        failures={
+            f"{name} on {runner.name}": reason
+            for runner in runners
+            for name, reason in _terms_of(runner.record).failures.items()
+        },
         runners=tuple(runner.name for runner in runners),
         alpha=judgement.alpha,
     )

@@ -157,7 +157,7 @@ def _outcome_with_interval(row: GateRow) -> str:
 
 def _title(gate: GateResult) -> str:
     outcome = "passes" if gate.passed else "fails"
-    if gate.passed and gate.undecided_count:
+    if gate.passed and (gate.undecided_count or gate.failures):
         outcome = "is undecided"
     return f"The gate {outcome}: {gate.summary}"
 
@@ -176,6 +176,7 @@ def gate_document(document: GateDocument) -> Document:
         Paragraph(gate.summary),
         *(Paragraph(sentence) for sentence in counters_sentences(gate)),
         *(Paragraph(sentence) for sentence in shortage_sentences(gate)),
+        *_failed_tables(gate),
         *(replace(table, forms=NOT_BRIEF) for table in _row_tables(gate, alpha)),
         _brief_table(gate),
         Command(
@@ -215,6 +216,8 @@ def _outcome_heading(gate: GateResult) -> str:
     if not gate.passed:
         has_slower_row = any(row.outcome == "slower" for row in gate.rows)
         return "❌ fails" if has_slower_row or not undecided else "❌ fails: undecided"
+    if gate.failures:
+        return f"❗ {counted(len(gate.failures), 'benchmark')} failed"
     if undecided == 0:
         return "✅ passes"
     if undecided == len(gate.rows):
@@ -298,6 +301,16 @@ def _shortage_of_join(gate: GateResult) -> tuple[str, ...]:
         f"Run the jobs again with a larger {option('budget')}, or raise {option('min_effect')}."
         f"{fail_sentence}",
     )
+
+
+def _failed_tables(gate: GateResult) -> Iterator[Table]:
+    """Build the table of the benchmarks that failed, which have no row."""
+    shown = itertools.islice(gate.failures.items(), _MAX_UNFOLDED_PASSES)
+    lines = [{"benchmark:name": name, "failed:name": reason} for name, reason in shown]
+    if lines:
+        hidden_count = len(gate.failures) - len(lines)
+        notes = (f"{counted(hidden_count, 'more benchmark')} failed.",) if hidden_count else ()
+        yield Table(*columns_and_rows(lines), notes=notes)
 
 
 def _row_tables(gate: GateResult, alpha: float) -> Iterator[Part]:

@@ -117,6 +117,9 @@ class GatePlan(Struct, Terms, frozen=True, tag_field=TAG, tag="gate"):
     """``None`` unless untouched benchmarks are measured last (``--touched``)."""
     slice: SliceSource | None = None
     """Facts about a slice; ``None`` for any other gate."""
+    failures: dict[str, str] = field(default_factory=dict)
+    """Reason why a benchmark failed or hung before the first block, with the revision, by its name.
+    The gate does not compare it."""
     joined: tuple[str, ...] = ()
     """Identities of the runs of the slices; empty unless the gate is a join, without trials."""
 
@@ -253,6 +256,8 @@ class GateResult(Struct, frozen=True):
     """Blocks that are missing for a decision; null if every benchmark is decided, and in a join."""
     counted_by: dict[str, str] = field(default_factory=dict)
     """Counter of each metric, such as ``callgrind``; empty unless the gate counts."""
+    failures: dict[str, str] = field(default_factory=dict)
+    """Reason why a benchmark failed or hung, with the revision, by its name; it has no row."""
     runners: tuple[str, ...] = ()
     """Names of the runners of a join, in the order of the slices; empty for any other gate."""
     alpha: float | None = None

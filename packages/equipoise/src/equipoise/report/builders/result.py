@@ -376,7 +376,7 @@ def how_it_ran(report_input: ReportInput) -> Iterator[Part]:
         scope = "nothing: no block is complete"
     ended = f"stopped by: {run.stopped_because or 'it did not end'}"
     lines = [
-        f"{run.blocks} blocks; {ended}; scope: {scope}",
+        f"{counted(run.blocks, 'block')}; {ended}; scope: {scope}",
         f"run {run.id}, seed {run.seed}{ledger}",
     ]
     if certificate := result.environment.get("certificate"):

@@ -23,11 +23,11 @@ import msgspec
 from msgspec import Struct
 
 from equipoise.helpers import asv_program, executed_files
-from equipoise.interop.reading import TIME
+from equipoise.interop.reading import DECODE_ERRORS, TIME
 from equipoise.model.errors import UnusableInput
 from equipoise.model.quantities import joined
 from equipoise.shared.spelling import option
-from equipoise.suites.running import run
+from equipoise.suites.running import READ_HINT, run
 from equipoise.suites.searching import files_named
 from equipoise.suites.tool import (
     BenchmarkTool,
@@ -77,8 +77,10 @@ def _measure(command: Command, folder: Path) -> Iterator[Measurement]:
     run((program, *words), folder / "output")
     try:
         results = msgspec.json.decode(results_file.read_bytes(), type=_Results)
-    except (OSError, msgspec.DecodeError):
+    except OSError:
         raise SystemExit(f"{program} wrote no results: it is not a Python with asv") from None
+    except DECODE_ERRORS as error:
+        raise SystemExit(f"the results of {program} cannot be read: {error}; {READ_HINT}") from None
     if results.error is not None or results.value is None:
         raise SystemExit(results.error or "the benchmark has no value")
     metric = _METRICS.get(results.type, _TRACKED)

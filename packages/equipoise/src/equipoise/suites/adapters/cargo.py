@@ -11,6 +11,7 @@ package and the program: ``parser/speed: sum``.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tomllib
 from collections import Counter
@@ -21,24 +22,34 @@ from equipoise.helpers import cargo_runner
 from equipoise.helpers.equipoise_metrics import METRICS_VARIABLE
 from equipoise.interop.formats import criterion, divan, libtest
 from equipoise.interop.reading import Process, SourceFile, numbered, read_within_bounds
-from equipoise.suites.running import run, times_of
+from equipoise.model.errors import EquipoiseError
+from equipoise.suites.running import run_to_end, stopped_at, times_of
 from equipoise.suites.searching import files_named, text_in
-from equipoise.suites.tool import BenchmarkTool, Command, FoundSuite, Measurement
+from equipoise.suites.tool import BenchmarkTool, Command, Failure, FoundSuite, Measurement
 
 _COMMAND = ("cargo", "bench")
 _BUILD = "cargo bench --no-run"
+_PASSED = b"test result: ok"
+"""Line of a program of libtest, which may have tests but no benchmark."""
 _LATEST_RUN = "new"
 """Name that criterion gives to the results of the latest run."""
 _MAX_TIME_VARIABLE, _MAX_TIME_S = "DIVAN_MAX_TIME", "0.1"
+_ANNOUNCED = re.compile(
+    r"^Benchmarking ([^:\n]+)|^test (.+?)\s+\.\.\. *$|[├╰]─ (\S+) *$", re.MULTILINE
+)
+"""A benchmark that criterion, libtest or divan announced, and that printed no time yet."""
 _MIN_TIME_VARIABLE = "DIVAN_MIN_TIME"
 
 
-def _measure(command: Command, folder: Path) -> Iterator[Measurement]:
+def _measure(command: Command, folder: Path) -> Iterator[Measurement | Failure]:
     _remove_earlier_results()
     output, results = folder / "output", folder / "criterion"
     results.mkdir()
-    run(_with_short_runs(command), output, _variables(command, results))
-    labelled = list(_labelled_processes(output, results))
+    ending = run_to_end(_with_short_runs(command), output, _variables(command, results))
+    if ending.timed_out:
+        raise stopped_at(_running(output.read_text("utf-8", "replace")), ending)
+    has_failed = ending.problem is not None
+    labelled = list(_labelled_processes(output, results, has_failed=has_failed))
     counts = Counter(process.benchmark for _, process in labelled)
     names = numbered(
         f"{label}: {process.benchmark}"
@@ -49,6 +60,30 @@ def _measure(command: Command, folder: Path) -> Iterator[Measurement]:
     yield from times_of(
         Process(name, process.values) for name, (_, process) in zip(names, labelled, strict=True)
     )
+    if has_failed:
+        measured = {label for label, _ in labelled}
+        failures = [failure for failure in _failures(output) if failure.benchmark not in measured]
+        if not failures or not measured:
+            ending.require_success()
+        yield from failures
+
+
+def _failures(output: Path) -> Iterator[Failure]:
+    """Yield each program that did not pass, as if it failed at its last benchmark."""
+    _, *parts = cargo_runner.PROGRAM_LINE.split(output.read_bytes())
+    for label, text in zip(parts[::3], parts[2::3], strict=True):
+        if _PASSED in text:
+            continue
+        running = _running(text.decode("utf-8", "replace"))
+        place = "" if running is None else f" at {running}"
+        reason = f"the program failed{place}: run the command by hand to see why"
+        yield Failure(label.decode("utf-8", "replace"), reason)
+
+
+def _running(text: str) -> str | None:
+    """Return the last benchmark that criterion, divan, libtest or bencher announced."""
+    names = _ANNOUNCED.findall(text)
+    return next(filter(None, names[-1])).strip() if names else None
 
 
 def _variables(command: Command, results: Path) -> dict[str, str]:
@@ -65,12 +100,20 @@ def _with_short_runs(command: Command) -> Command:
     if os.path.basename(command[0]) != "cargo" or "bench" not in command:
         return command
     options_start = command.index("bench") + 1
-    options = cargo_runner.cargo_options()
+    options: tuple[str, ...] = cargo_runner.cargo_options()
+    if "--no-fail-fast" not in command:
+        # A program that fails does not hide the others.
+        options = (*options, "--no-fail-fast")
     return (*command[:options_start], *options, *command[options_start:])
 
 
-def _labelled_processes(output: Path, results: Path) -> Iterator[tuple[str, Process]]:
-    """Yield the benchmarks, each with the package and the name of its program."""
+def _labelled_processes(
+    output: Path, results: Path, *, has_failed: bool
+) -> Iterator[tuple[str, Process]]:
+    """Yield the benchmarks, each with the package and the name of its program.
+
+    If cargo has failed, programs whose output cannot be read are left out.
+    """
     source = read_within_bounds("the output of cargo", output) if output.stat().st_size else None
     content = b"" if source is None else source.content
     program_lines = list(cargo_runner.PROGRAM_LINE.finditer(content))
@@ -83,8 +126,13 @@ def _labelled_processes(output: Path, results: Path) -> Iterator[tuple[str, Proc
         label = line["label"].decode("utf-8", "replace")
         saved = list(_saved(results / os.fsdecode(line["file"])))
         # A program of criterion may print its results like libtest, too.
-        for process in saved or _printed(output, label, content[line.end() : end]):
-            yield label, process
+        try:
+            processes = saved or list(_printed(output, label, content[line.end() : end]))
+        except EquipoiseError:
+            if not has_failed:
+                raise
+            continue
+        yield from ((label, process) for process in processes)
 
 
 def _printed(output: Path, label: str, content: bytes) -> Iterator[Process]:

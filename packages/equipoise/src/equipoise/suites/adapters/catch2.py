@@ -1,26 +1,28 @@
 """C++: programs with the macro ``BENCHMARK`` of Catch2, version 2.11 or later, or version 3.
 
 The program writes its XML report into a file. Catch2 can choose test cases, but not benchmarks, so
-one process runs all benchmarks. Each process first measures its clock for about 2 s, which no
-option shortens; so benchmarks keep their 100 samples. Without options of the user, each warms up
-for 20 ms instead of 100 ms, and Catch2 leaves out its bootstrap: only the mean is read.
+one process runs all benchmarks. A test case that hangs is left out of the following processes. Each
+process first measures its clock for about 2 s, which no option shortens; so benchmarks keep their
+100 samples. Without options of the user, each warms up for 20 ms instead of 100 ms, and Catch2
+leaves out its bootstrap: only the mean is read.
 """
 
 from __future__ import annotations
 
-import contextlib
+import html
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from equipoise.interop.formats import catch2
 from equipoise.interop.reading import Reading, read_within_bounds
-from equipoise.model.errors import EquipoiseError
+from equipoise.model.errors import EquipoiseError, UnusableInput
 from equipoise.suites.cmake import cmake_programs
-from equipoise.suites.running import run, times_of
+from equipoise.suites.running import run_to_end, stopped_at, times_of
 from equipoise.suites.tool import (
     BenchmarkTool,
     Command,
+    Failure,
     FoundSuite,
     Measurement,
     with_options,
@@ -37,51 +39,48 @@ _BENCHMARK = r"^[^/\n]*\bBENCHMARK(_ADVANCED)?\s*\("
 _GOOGLE_BENCHMARK = r"[<\"]benchmark/benchmark\.h[>\"]"
 _TAG = "[!benchmark]"
 _BENCHMARK_WITH_TAG = r"^[^/\n]*\bT\w*_CASE\w*\s*\([^;{]*\[!benchmark\]"
-_MAX_FAILURES = 3
-"""Number of failures that an error message names."""
+_TEST_CASE = re.compile(r'<TestCase name="([^"]*)"')
 
 
-def _measure(command: Command, folder: Path) -> Iterator[Measurement]:
+def _measure(command: Command, folder: Path) -> Iterator[Measurement | Failure]:
     """Run a program; yield the mean of each benchmark."""
     given = next((word for word in command[1:] if _OUTPUT_OPTIONS.fullmatch(word)), None)
     if given is not None:
         raise SystemExit(f"leave out {given}: Catch2 must write its XML report to a file")
     report = folder / "report.xml"
-    output = folder / "output"
+    options = (*_SHORT_RUN, ("--reporter", "xml"), ("--out", str(report)))
+    ending = run_to_end(with_options(command, options), folder / "output")
     try:
-        options = (*_SHORT_RUN, ("--reporter", "xml"), ("--out", str(report)))
-        run(with_options(command, options), output)
-    except SystemExit as error:
-        raise SystemExit(_failure(report, str(error))) from None
-    if not report.exists():
-        raise SystemExit(f"{command[0]} wrote no report: it does not use Catch2")
-    reading = _reading(report)
-    if reading.notes:
-        raise SystemExit(_described(reading))
-    if not reading.processes:
-        raise SystemExit(f"{reading.tool}: {command[0]} measured no benchmark")
+        reading = _reading(report)
+    except EquipoiseError:
+        if ending.problem is None:
+            raise
+        raise stopped_at(_running(report), ending) from None
     yield from times_of(reading.processes)
+    yield from (Failure(name, f"{reading.tool}: {reason}") for name, reason in reading.failures)
+    if not reading.processes and not reading.failures:
+        problem = f"{reading.tool}: {command[0]} measured no benchmark"
+        raise SystemExit("\n".join(filter(None, (problem, ending.problem))))
+    if ending.problem is not None and not reading.failures:
+        raise stopped_at(None, ending)
 
 
 def _reading(report: Path) -> Reading:
+    if not report.exists():
+        hint = "check the command, or remove the option for the kind"
+        raise UnusableInput("the program wrote no report: it does not use Catch2", hint=hint)
     return catch2.FORMAT.read(read_within_bounds("the report of Catch2", report))
 
 
-def _failure(report: Path, error: str) -> str:
-    """Return the failed test cases of a report; without any, the error of the command."""
-    with contextlib.suppress(EquipoiseError):
-        reading = _reading(report)
-        if reading.notes:
-            return _described(reading)
-        if not reading.processes:
-            error = f"{error}, and {reading.tool} measured no benchmark"
-    return "\n".join(line for line in error.splitlines() if line.strip())
+def _running(report: Path) -> str | None:
+    """Return the last test case of a report that is cut off."""
+    text = report.read_text("utf-8", "replace") if report.exists() else ""
+    names = _TEST_CASE.findall(text)
+    return html.unescape(names[-1]) if names else None
 
 
-def _described(reading: Reading) -> str:
-    rest = len(reading.notes) - _MAX_FAILURES
-    more = f"; and {rest} more" if rest > 0 else ""
-    return f"{reading.tool}: {'; '.join(reading.notes[:_MAX_FAILURES])}{more}"
+def _without(command: tuple[str, ...], test_case: str) -> tuple[str, ...]:
+    return (*command, "~" + re.sub(r"[\\,\[\]*]", r"\\\g<0>", test_case))
 
 
 def _find(folder: Path) -> FoundSuite | None:
@@ -102,4 +101,6 @@ def _find(folder: Path) -> FoundSuite | None:
     return None
 
 
-TOOL = BenchmarkTool("catch2", measure=_measure, find=_find, tried_with="Catch2 2.13 and 3.7")
+TOOL = BenchmarkTool(
+    "catch2", measure=_measure, find=_find, tried_with="Catch2 2.13 and 3.7", without=_without
+)

@@ -5,22 +5,31 @@ operation.
 
 ``go test`` links again on every run. If linking takes long, link once: ``--build 'go test -c -o
 bench.test' -- ./bench.test -test.run '^$' -test.bench . -test.benchtime 0.1s``.
+
+A benchmark that hangs or panics is left out with ``-skip``, in every package that has its name.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
 from equipoise.interop.formats import go_bench
 from equipoise.interop.reading import Process, read_within_bounds
 from equipoise.model.revisions import SourcePlace
-from equipoise.suites.running import run, times_of
+from equipoise.suites.running import Ending, StoppedAt, run_to_end, stopped_at, times_of
 from equipoise.suites.searching import first_file_with, folders_up_to, place_in, text_in
-from equipoise.suites.tool import BenchmarkTool, Command, FoundSuite, Measurement, ToolCounts
+from equipoise.suites.tool import (
+    BenchmarkTool,
+    Command,
+    Failure,
+    FoundSuite,
+    Measurement,
+    ToolCounts,
+)
 
 _COMMAND = tuple("go test -run ^$ -bench . -benchtime 0.1s -count 1 ./...".split())
 _COUNTS = {"allocs/op": ("allocations", None), "B/op": ("allocated_bytes", "B")}
@@ -28,25 +37,100 @@ _COUNTS = {"allocs/op": ("allocations", None), "B/op": ("allocated_bytes", "B")}
 _BUILD = "go test -run '^$' ./..."
 _MODULE_LINE = re.compile(r"^module\s+(\S+)", re.MULTILINE)
 _FUNCTION_LINE = re.compile(r"func (Benchmark\w*)\(")
+_CPU_SUFFIX = re.compile(r"-\d+$")
+_NAME_LINE = re.compile(r"Benchmark\S*")
+_LOG_PLACE = re.compile(r"^\s+\S+\.go:\d+: ")
+_BROKEN_PACKAGE = re.compile(r"^FAIL\t\S+ \[(build|setup) failed\]")
 _BENCHMARK_NAME = re.compile(r"(?P<package>.+?)\.(?P<function>Benchmark\w*)(/.*)?(-\d+)?")
 
 
-def _measure(command: Command, folder: Path) -> Iterator[Measurement]:
+def _measure(command: Command, folder: Path) -> Iterator[Measurement | Failure]:
     output = folder / "output"
-    run(command, output)
+    ending = run_to_end(_with_names(command), output)
     processes = list(_processes(output))
+    failures = list(_failures(output, ending, processes))
     yield from times_of(processes)
     for process in processes:
         for unit, (metric, metric_unit) in _COUNTS.items():
             if unit in process.values:
                 name = f"{process.benchmark} {metric}"
                 yield Measurement(name, process.values[unit], metric_unit)
+    yield from failures
+    if not failures:
+        ending.require_success()
+
+
+def _with_names(command: Command) -> Command:
+    """Return a command that prints the name of each benchmark before it runs.
+
+    Without its name, nobody knows which benchmark hangs, and text of a benchmark splits its line.
+    """
+    if _is_go(command) and "test" in command[1:2]:
+        return (*command[:2], "-v", *command[2:])
+    return (*command, "-test.v") if _is_test_program(command) else command
+
+
+def _is_test_program(command: Command) -> bool:
+    return any(word.startswith("-test.") for word in command)
+
+
+def _is_go(command: Command) -> bool:
+    return os.path.basename(command[0]) == "go"
+
+
+def _failures(output: Path, ending: Ending, processes: Sequence[Process]) -> Iterator[Failure]:
+    """Yield the benchmarks without a time; raise `StoppedAt` for one that ended its program."""
+    suffixes = (_CPU_SUFFIX.search(process.benchmark) for process in processes)
+    suffix = next((match[0] for match in suffixes if match), "")
+    package, running = "", None
+    logged: list[str] = []
+    reasons: dict[str, str] = {}
+    with output.open(encoding="utf-8", errors="replace") as lines:
+        for line in map(str.rstrip, lines):
+            words = line.split()
+            if line.startswith("pkg: "):
+                package = f"{words[1]}."
+            elif _NAME_LINE.fullmatch(line):
+                running = line
+                logged = []
+            elif line.startswith("    "):
+                logged.append(_LOG_PLACE.sub("", line).strip())
+            elif line.startswith("--- FAIL: Benchmark"):
+                running = None
+                name = f"{package}{words[2]}{suffix}"
+                reasons[name] = ": ".join(filter(None, ("it failed", " ".join(logged))))
+            elif line.startswith(("panic: ", "fatal error: ")) and running is not None:
+                raise StoppedAt(f"{package}{running}", line)
+            elif line.startswith(("PASS", "FAIL", "ok  ", "--- ")) or line.startswith("Benchmark"):
+                running = None
+                if _BROKEN_PACKAGE.search(line):
+                    reasons[words[1]] = " ".join(words[2:]).strip("[]")
+    if ending.timed_out:
+        raise stopped_at(running and f"{package}{running}", ending)
+    # A benchmark with sub-benchmarks fails with them, and has no time of its own.
+    names = reasons.keys()
+    for name, reason in reasons.items():
+        parent = name.removesuffix(suffix)
+        if not any(other.startswith(f"{parent}/") for other in names):
+            yield Failure(name, reason)
+
+
+def _without(command: tuple[str, ...], benchmark: str) -> tuple[str, ...] | None:
+    """Return the command with an option that skips a benchmark in every package (Go 1.20)."""
+    option = "-skip" if _is_go(command) else "-test.skip"
+    name = "Benchmark" + benchmark.partition(".Benchmark")[2]
+    pattern = "/".join(f"^{re.escape(part)}$" for part in name.split("/"))
+    if option in command[:-1]:
+        place = command.index(option) + 1
+        return (*command[:place], f"{command[place]}|{pattern}", *command[place + 1 :])
+    if _is_go(command) and "test" in command[1:2]:
+        return (*command[:2], option, pattern, *command[2:])
+    return (*command, option, pattern) if _is_test_program(command) else None
 
 
 def _with_counts(command: tuple[str, ...]) -> tuple[str, ...]:
     """Return a command that reports allocations; a program of tests has another option."""
-    is_go_command = command[0] == "go" or command[0].endswith("/go")
-    return (*command, "-benchmem" if is_go_command else "-test.benchmem")
+    return (*command, "-benchmem" if _is_go(command) else "-test.benchmem")
 
 
 def _processes(output: Path) -> Iterator[Process]:
@@ -109,6 +193,7 @@ TOOL = BenchmarkTool(
     command=_COMMAND,
     build=_BUILD,
     places=_places,
+    without=_without,
     counts=ToolCounts(
         "go test -benchmem", tuple(metric for metric, _ in _COUNTS.values()), _with_counts
     ),

@@ -6,8 +6,9 @@
 - The metrics are ``time_s`` and ``cpu_time_s``, the wall and CPU time of one iteration.
 - A gate of ``simulated_instructions`` or ``allocations`` counts one iteration: the difference of
   100 and 200 iterations, or of N and 2·N with ``--benchmark_min_time=Nx``. It needs version 1.8.
-- A benchmark that reports an error or skips itself ends the gate with status 3. The filter
-  ``--benchmark_filter=-NAME`` leaves it out.
+- Benchmarks with one name run in one process, and their time is the mean.
+- A benchmark that reports an error or skips itself is not compared, and the gate ends with status
+  3. The filter ``--benchmark_filter=-NAME`` leaves it out.
 """
 
 from __future__ import annotations
@@ -41,10 +42,13 @@ def _measure(command: Command, folder: Path) -> Iterator[Measurement]:
     results = folder / "results.json"
     run((*command, f"--benchmark_out={results}", "--benchmark_out_format=json"), folder / "output")
     if not results.exists():
-        raise SystemExit(f"{command[0]} wrote no results: it does not use Google Benchmark")
+        raise SystemExit(
+            f"{command[0]} wrote no results: it does not use Google Benchmark, or ended early"
+        )
     reading = google_benchmark.FORMAT.read(read_within_bounds("the results", results))
     if reading.notes or not reading.processes:
-        raise SystemExit("; ".join(reading.notes) or "the program measured no benchmark")
+        problem = "; ".join(reading.notes) or "the program measured no benchmark"
+        raise SystemExit(f"{reading.tool}: {problem}")
     values = reading.processes[0].values
     yield Measurement(TIME, values[TIME], "s")
     yield Measurement("cpu_time_s", values["cpu_s"], "s")

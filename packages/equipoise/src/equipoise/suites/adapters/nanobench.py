@@ -12,28 +12,28 @@ from pathlib import Path
 from equipoise.interop.formats import nanobench
 from equipoise.interop.reading import read_within_bounds
 from equipoise.suites.cmake import cmake_programs
-from equipoise.suites.running import run, times_of
-from equipoise.suites.tool import BenchmarkTool, Command, FoundSuite, Measurement
+from equipoise.suites.running import run_to_end, times_of
+from equipoise.suites.tool import BenchmarkTool, Command, Failure, FoundSuite, Measurement
 
 _LIBRARIES = frozenset({"nanobench", "nanobench::nanobench"})
 _INCLUDE = r"^[ \t]*#[ \t]*include[ \t]*[<\"](?:[\w./-]+/)?nanobench\.h[>\"]"
 _RUN = r"\bnanobench\b[^;]*\bBench\b"
-_MAX_FAILURES = 3
-"""Number of failures that an error message names."""
+_NO_TABLE_HINT = "let it print to standard output"
 
 
-def _measure(command: Command, folder: Path) -> Iterator[Measurement]:
+def _measure(command: Command, folder: Path) -> Iterator[Measurement | Failure]:
     """Run a program; yield the median of each benchmark."""
     output = folder / "output"
-    run(command, output)
-    if not output.stat().st_size:
-        raise SystemExit(f"{command[0]} printed no table of nanobench")
+    ending = run_to_end(command, output)
+    has_output = output.stat().st_size > 0
+    if ending.problem is not None or not has_output:
+        ending.require_success()
+        raise SystemExit(f"{command[0]} printed no table of nanobench: {_NO_TABLE_HINT}")
     reading = nanobench.FORMAT.read(read_within_bounds("the output of nanobench", output))
-    if reading.notes:
-        raise SystemExit(f"nanobench: {'; '.join(reading.notes[:_MAX_FAILURES])}")
-    if not reading.processes:
-        raise SystemExit(f"{command[0]} printed no table of nanobench")
+    if not reading.processes and not reading.failures:
+        raise SystemExit(f"{command[0]} printed no table of nanobench: {_NO_TABLE_HINT}")
     yield from times_of(reading.processes)
+    yield from (Failure(name, f"nanobench: {reason}") for name, reason in reading.failures)
 
 
 def _find(folder: Path) -> FoundSuite | None:

@@ -26,8 +26,9 @@ from equipoise import helpers
 from equipoise.helpers import executed_files
 from equipoise.helpers.allocation_counts import RECORDER, Counts
 from equipoise.helpers.asv_program import REVISION_TREE_VARIABLE
+from equipoise.helpers.pytest_plugin import RUNNING_VARIABLE
 from equipoise.model.revisions import SourcePlace
-from equipoise.suites.running import run
+from equipoise.suites.running import TIMEOUT_VARIABLE, run_to_end, stopped_at
 from equipoise.suites.searching import first_file_with, folders_up_to, place_in, text_in
 from equipoise.suites.tool import BenchmarkTool, Command, FoundSuite, Measurement, ToolCounts
 
@@ -57,7 +58,8 @@ def _measure(command: Command, folder: Path) -> Iterator[Measurement]:
 def run_pytest(command: Command, folder: Path, variables: Mapping[str, str]) -> None:
     """Run pytest with the plugin and with further environment variables.
 
-    ``folder`` is empty, and gets the output of pytest. Raise `SystemExit` if pytest fails.
+    ``folder`` is empty, and gets the output of pytest. Raise `SystemExit` if pytest fails, and
+    `StoppedAt` if it does in a benchmark that is known.
     """
     modules = folder / "modules"
     # Without `__init__.py`, an installed Equipoise has precedence.
@@ -74,7 +76,16 @@ def run_pytest(command: Command, folder: Path, variables: Mapping[str, str]) -> 
         "PYTHONPATH": os.pathsep.join(search_path),
         "PYTEST_ADDOPTS": " ".join(options),
     }
-    run(command, folder / "output", {**variables, **own_variables})
+    running = folder / "running"
+    if TIMEOUT_VARIABLE in os.environ:
+        own_variables[RUNNING_VARIABLE] = str(running)
+    ending = run_to_end(command, folder / "output", {**variables, **own_variables})
+    if ending.problem is not None:
+        raise stopped_at(text_in(running) or None, ending)
+
+
+def _without(command: tuple[str, ...], test: str) -> tuple[str, ...]:
+    return (*command, "--deselect", test)
 
 
 def _with_counts(command: tuple[str, ...]) -> tuple[str, ...]:
@@ -157,4 +168,5 @@ TOOL = BenchmarkTool(
     counts=ToolCounts(RECORDER, Counts._fields, _with_counts),
     environment=ENVIRONMENT,
     places=_places,
+    without=_without,
 )

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from equipoise.interop.formats import vitest
-from equipoise.interop.reading import MEDIAN_TIME, TIME, quote, read_within_bounds
+from equipoise.interop.reading import MEDIAN_TIME, TIME, read_within_bounds
 from equipoise.suites.node import (
     INSTALL,
     install_line,
@@ -25,10 +25,11 @@ from equipoise.suites.node import (
     short_runs,
     tasks_in,
 )
-from equipoise.suites.running import run
-from equipoise.suites.searching import files_named
-from equipoise.suites.tool import BenchmarkTool, Command, FoundSuite, Measurement
+from equipoise.suites.running import run_to_end, stopped_at
+from equipoise.suites.searching import files_named, text_in
+from equipoise.suites.tool import BenchmarkTool, Command, Failure, FoundSuite, Measurement
 
+_NO_BENCHMARK_HINT = "check the names of its files and the option -t"
 _COMMAND = ("npx", "vitest", "bench", "--run")
 _BENCHMARK_FILE = r".*\.(bench|benchmark)\.[cm]?[jt]sx?"
 _OLDEST_VERSION = (1, 5)
@@ -38,28 +39,35 @@ _RESULTS_OPTION = "--outputJson"
 _PARALLEL_OPTIONS = ("--fileParallelism", "--no-file-parallelism", "--maxWorkers")
 
 
-def _measure(command: Command, folder: Path) -> Iterator[Measurement]:
+def _measure(command: Command, folder: Path) -> Iterator[Measurement | Failure]:
     version = installed_version("vitest")
-    results, tasks = folder / "results.json", folder / "tasks.jsonl"
-    run(_with_results(command, version, results), folder / "output", short_runs(tasks))
+    results, tasks, running = (folder / name for name in ("results.json", "tasks.jsonl", "running"))
+    variables = short_runs(tasks, running)
+    ending = run_to_end(_with_results(command, version, results), folder / "output", variables)
+    if ending.timed_out:
+        raise stopped_at(text_in(running) or None, ending)
     if not results.exists():
-        raise SystemExit(f"{command[0]} wrote no results of vitest {version}")
+        ending.require_success()
+        raise SystemExit(f"{command[0]} wrote no results of vitest {version}: is it vitest bench?")
     file = read_within_bounds(f"the results of vitest {version}", results)
     reading = vitest.reading_of(file, Path.cwd())
-    if reading.notes or not reading.processes:
-        problems = (*reading.notes, *_failures(tasks)) or ("it measured no benchmark",)
-        raise SystemExit(f"vitest {version}: {'; '.join(problems)}")
     for process in reading.processes:
         median_s = process.values.get(MEDIAN_TIME, process.values[TIME])
         yield Measurement(f"{process.benchmark} {TIME}", median_s, "s")
+    reasons = _failures(tasks)
+    for name, reason in reading.failures:
+        reason = reasons.get(name.rpartition(vitest.NAME_SEPARATOR)[2], reason)
+        yield Failure(name, f"vitest {version}: {reason}")
+    if ending.problem is not None and not reading.failures:
+        ending.require_success()
+    if not reading.processes and not reading.failures:
+        raise SystemExit(f"vitest {version}: it measured no benchmark: {_NO_BENCHMARK_HINT}")
 
 
-def _failures(tasks: Path) -> Iterator[str]:
-    """Yield the errors of benchmarks, which vitest 1 to 4 does not print."""
-    if tasks.exists():
-        for task in tasks_in(tasks):
-            if task.failure is not None:
-                yield f"{quote(task.task)} failed: {task.problem}"
+def _failures(tasks: Path) -> dict[str, str]:
+    """Return the errors of benchmarks, which vitest 1 to 4 does not print, by their names."""
+    found = tasks_in(tasks) if tasks.exists() else ()
+    return {task.task: task.problem for task in found if task.failure is not None}
 
 
 def _with_results(command: Command, version: str, results: Path) -> Command:
