@@ -17,7 +17,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from equipoise.files.writing import write_or_refuse
+from equipoise.files.writing import write_unflushed
 from equipoise.ledger import RunVersion, open_for_reading
 from equipoise.model.errors import UnusableInput
 from equipoise.report.news import Badge, Change
@@ -29,6 +29,7 @@ from equipoise.site.manifest import (
     ASSETS,
     BADGES,
     CAMPAIGNS,
+    LISTS,
     WRITE_HINT,
     Manifest,
     PageRecord,
@@ -38,9 +39,10 @@ from equipoise.site.manifest import (
     write_if_changed,
 )
 
+_FOLDERS = (CAMPAIGNS, LISTS, BADGES, ASSETS)
 _MIN_TASKS_FOR_POOL = 12
 """Number of pages from which on processes are started; a process takes a second to start."""
-_CHUNK = 4
+_CHUNK = 8
 """Number of pages that a process takes at a time."""
 _PAGES_BETWEEN_SAVES = 1000
 """Number of pages after which the manifest is saved, so that a killed build can go on there."""
@@ -147,8 +149,13 @@ def build_site(
         records = (current.get(campaign.version.identity) for campaign in campaigns)
         return replace(manifest, pages=tuple(record for record in records if record is not None))
 
-    if tasks:
+    def save_records() -> None:
+        # The manifest names a page only when the page is on the disk.
+        os.sync()
         save_manifest(request.folder, with_records())
+
+    if tasks:
+        save_records()
     campaign_by_identity = {campaign.version.identity: campaign for campaign in campaigns}
     for task in tasks:
         # Until its page is made, a campaign keeps its page of an earlier build.
@@ -171,13 +178,13 @@ def build_site(
                 problem = f"campaign {task.version.name} has no page: {outcome.problem}"
                 problems.append(UnusableInput(problem, hint=outcome.hint))
             if count % _PAGES_BETWEEN_SAVES == 0:
-                save_manifest(request.folder, with_records())
+                save_records()
             if show_progress is not None:
                 show_progress(count, len(tasks))
     finally:
         # A build that is interrupted keeps its finished pages.
         if tasks:
-            save_manifest(request.folder, with_records())
+            save_records()
     removed = _write_index(request, old, with_records())
     waiting_count = sum(not record.digest for record in current.values())
     return SiteReport(len(campaigns), written, removed, waiting_count, tuple(problems))
@@ -189,12 +196,12 @@ def _prepare_folders(site: Path) -> Collection[str]:
     Raise `UnusableInput` if a folder cannot be created.
     """
     try:
-        for name in (CAMPAIGNS, BADGES, ASSETS):
+        for name in _FOLDERS:
             (site / name).mkdir(exist_ok=True)
     except OSError as error:
         problem = f"cannot create a folder in {site}: {error.strerror}"
         raise UnusableInput(problem, hint=WRITE_HINT) from error
-    for folder in (site, *(site / name for name in (CAMPAIGNS, BADGES, ASSETS))):
+    for folder in (site, *(site / name for name in _FOLDERS)):
         remove_unfinished(folder)
     return frozenset(f"{CAMPAIGNS}/{name}" for name in os.listdir(site / CAMPAIGNS))
 
@@ -283,14 +290,25 @@ def _write_index(request: SiteRequest, old: Manifest, manifest: Manifest) -> int
     Return the number of removed pages.
     """
     site = request.folder
-    contents = {**shared_files(), **index_files(request.title, manifest)}
+    current = {
+        path: digest
+        for path, digest in old.list_digests.items()
+        if old.program == request.program and (site / path).is_file()
+    }
+    index = index_files(request.title, manifest, current)
+    contents = {**shared_files(), **index.contents}
     if any(record.is_full for record in manifest.pages):
         # The library takes seconds to make, so it is made only if it is missing.
         is_current = old.program == request.program and (site / CHART_LIBRARY).is_file()
         contents[CHART_LIBRARY] = (
             (site / CHART_LIBRARY).read_bytes() if is_current else chart_library()
         )
-    final = replace(manifest, files=tuple(sorted(contents)), pending=())
+    final = replace(
+        manifest,
+        files=tuple(sorted(contents.keys() | index.list_digests.keys())),
+        list_digests=dict(index.list_digests),
+        pending=(),
+    )
     obsolete = manifest.own_files - final.own_files
     _refuse_foreign_files(site, manifest, final.files)
     if final != old:
@@ -345,5 +363,5 @@ def _make_and_write(make_page: MakePage, site: Path, deadline: float, task: Page
         content = make_page(task)
     except UnusableInput as error:
         return _Outcome(None, error.what, error.hint)
-    write_or_refuse(site / _page_of(task.version), content.html.encode(), WRITE_HINT)
+    write_unflushed(site / _page_of(task.version), content.html.encode(), WRITE_HINT)
     return _Outcome(replace(content, html=""))
