@@ -58,8 +58,6 @@ class SiteRequest(Struct, frozen=True, kw_only=True):
     """Number of latest campaigns of each study whose pages have distributions and figures."""
     budget_s: float
     """Seconds for making pages; the next build makes the pages that are left."""
-    program: str
-    """Version of Equipoise."""
 
 
 class PageTask(Struct, frozen=True, kw_only=True):
@@ -119,9 +117,11 @@ ShowProgress = Callable[[int, int], None]
 
 
 def build_site(
-    request: SiteRequest, make_page: MakePage, show_progress: ShowProgress | None
+    request: SiteRequest, program: str, make_page: MakePage, show_progress: ShowProgress | None
 ) -> SiteReport:
     """Build a site, or bring it up to date.
+
+    ``program`` is the version of Equipoise; another version writes every file again.
 
     Raise `UnusableInput` if a ledger cannot be read, the folder is not that of a site, or a file
     cannot be written.
@@ -134,13 +134,15 @@ def build_site(
         known = {record.identity: record for record in old.pages}
         campaigns, problems = campaigns_of(ledgers, known)
     present = _prepare_folders(request.folder)
-    current = _current_records(old, campaigns, present, request.program)
+    # Another version makes all files again.
+    is_same_program = old.program == program
+    current = _current_records(old, campaigns, present) if is_same_program else {}
     tasks = _tasks(campaigns, current, request.full_pages)
     _refuse_foreign_files(request.folder, old, [_page_of(task.version) for task in tasks])
     first_identity = campaigns[0].version.identity if campaigns else ""
     manifest = replace(
         old,
-        program=request.program,
+        program=program,
         feed_id=old.feed_id or identifier_of(f"feed {first_identity}"),
         pending=tuple(sorted(old.own_files | {_page_of(task.version) for task in tasks})),
     )
@@ -185,7 +187,9 @@ def build_site(
         # A build that is interrupted keeps its finished pages.
         if tasks:
             save_records()
-    removed = _write_index(request, old, with_records())
+    removed = _write_index(
+        request, old, with_records(), _present_files(request.folder, old) if is_same_program else ()
+    )
     waiting_count = sum(not record.digest for record in current.values())
     return SiteReport(len(campaigns), written, removed, waiting_count, tuple(problems))
 
@@ -207,16 +211,17 @@ def _prepare_folders(site: Path) -> Collection[str]:
 
 
 def _current_records(
-    old: Manifest, campaigns: Sequence[Campaign], present: Collection[str], program: str
+    old: Manifest, campaigns: Sequence[Campaign], present: Collection[str]
 ) -> dict[str, PageRecord]:
-    """Return the records of the pages that are up to date, by identity."""
+    """Return the records of the pages that are up to date, by identity.
+
+    A campaign without a page has none, so the next build tries again.
+    """
     digests = {campaign.version.identity: campaign.digest for campaign in campaigns}
     return {
         record.identity: record
         for record in old.pages
-        if old.program == program
-        and digests.get(record.identity) == record.digest
-        and (record.page is None or record.page in present)
+        if digests.get(record.identity) == record.digest and record.page in present
     }
 
 
@@ -234,7 +239,7 @@ def _tasks(
         counts[version.study] += 1
         is_full = counts[version.study] <= full_pages
         record = current.get(version.identity)
-        if record is None or (is_full and not record.is_full and record.page is not None):
+        if record is None or (is_full and not record.is_full):
             tasks.append(
                 PageTask(
                     ledger=campaign.ledger,
@@ -284,24 +289,27 @@ def _record_of(campaign: Campaign, outcome: _Outcome) -> PageRecord:
     )
 
 
-def _write_index(request: SiteRequest, old: Manifest, manifest: Manifest) -> int:
+def _present_files(site: Path, old: Manifest) -> Collection[str]:
+    """Return the files that take long to make, and that an earlier build made."""
+    paths = (*old.list_digests, CHART_LIBRARY)
+    return frozenset(path for path in paths if (site / path).is_file())
+
+
+def _write_index(
+    request: SiteRequest, old: Manifest, manifest: Manifest, present: Collection[str]
+) -> int:
     """Write the index and the shared files; remove files without a campaign.
 
-    Return the number of removed pages.
+    Files of an earlier build that are ``present`` are written again only if they change. Return the
+    number of removed pages.
     """
     site = request.folder
-    current = {
-        path: digest
-        for path, digest in old.list_digests.items()
-        if old.program == request.program and (site / path).is_file()
-    }
+    current = {path: digest for path, digest in old.list_digests.items() if path in present}
     index = index_files(request.title, manifest, current)
     contents = {**shared_files(), **index.contents}
     if any(record.is_full for record in manifest.pages):
-        # The library takes seconds to make, so it is made only if it is missing.
-        is_current = old.program == request.program and (site / CHART_LIBRARY).is_file()
         contents[CHART_LIBRARY] = (
-            (site / CHART_LIBRARY).read_bytes() if is_current else chart_library()
+            (site / CHART_LIBRARY).read_bytes() if CHART_LIBRARY in present else chart_library()
         )
     final = replace(
         manifest,
