@@ -67,7 +67,8 @@ def test_campaigns_on_lists_are_found_from_disk(
         (tmp_path / path).parent.mkdir(exist_ok=True)
         (tmp_path / path).write_bytes(content)
     browser.events.clear()
-    browser.open(tmp_path / "index.html", 390, 844, ready=DRAWN)
+    is_searchable = "document.getElementById('search')?.hidden === false"
+    browser.open(tmp_path / "index.html", 390, 844, ready=f"{DRAWN} && {is_searchable}")
     browser.evaluate("document.getElementById('words').focus()")
     browser.call("Input.insertText", text="answer=2")
     # Of these, 22 to 20 are on the index, and 2 is on the last list.

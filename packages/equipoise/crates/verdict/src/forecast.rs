@@ -34,6 +34,9 @@ pub struct Forecast {
     pub seed: u64,
 }
 
+/// There is no forecast if none of so many first continuations stops: if half of all continuations
+/// stopped, the chance of this would be one in a thousand.
+const HOPELESS_CONTINUATIONS: usize = 10;
 /// A continuation updates the estimates less often than a campaign does. The updates would take most
 /// of the time, and the median hardly depends on them.
 const UPDATES: Updates = Updates {
@@ -113,8 +116,9 @@ impl Forecast {
             if let Some(length) = length {
                 lengths.insert(lengths.partition_point(|other| *other < length), length);
             }
-            let remaining = self.continuations - continuation - 1;
-            if lengths.len() + remaining < majority {
+            let count = continuation + 1;
+            let has_no_hope = lengths.is_empty() && count >= HOPELESS_CONTINUATIONS;
+            if has_no_hope || lengths.len() + self.continuations - count < majority {
                 return None;
             }
         }

@@ -157,7 +157,7 @@ def build_site(
         save_manifest(request.folder, with_records())
 
     if tasks:
-        save_records()
+        save_manifest(request.folder, with_records())
     campaign_by_identity = {campaign.version.identity: campaign for campaign in campaigns}
     for task in tasks:
         # Until its page is made, a campaign keeps its page of an earlier build.
