@@ -1,10 +1,13 @@
-"""How long `equipoise site` takes for 10,000 campaigns, and again for nothing and for a new one.
+"""A site of 10,000 campaigns: the first build, again with one new campaign, and in a browser.
 
-The first build stops making pages at its default budget; the second makes the pages that are left.
+It prints the times, the load of the machine, the sizes, and what Chromium's console and axe say
+about each kind of page: the index, a list, and the pages of three campaigns. The exit status is 1
+if a bar is missed: 60 s for the first build, 5 s for each later one, no message, no violation.
 
-A few campaigns are measured: comparisons, and a gate of two revisions in a small repository. The
+A few campaigns are measured: gates of two revisions in a small repository, and comparisons. The
 ledger has copies of them under new identities and ids. Run it with ``python -m
-benchmarks.site.build``; ``--campaigns 500`` is a quick look, and ``--keep FOLDER`` keeps the site.
+benchmarks.site.build``; ``--campaigns 500`` is a quick look, and ``--keep FOLDER`` keeps the site
+and, for the next run, the measured campaigns.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ import argparse
 import os
 import random
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -24,6 +28,8 @@ from msgspec.structs import replace
 from equipoise.ledger import Ledger, open_for_reading, open_for_writing
 from equipoise.ledger.parts import MAX_TRIALS, Cursor, RunPart, add_part, read_part
 from equipoise.ledger.run_reference import new_run_id
+from packages.equipoise.tests.report.accessibility import assert_accessible
+from packages.equipoise.tests.report.chromium import DRAWN, Browser, chromium
 
 FIRST_BAR_S, NEXT_BAR_S = 60.0, 5.0
 EQUIPOISE = (sys.executable, "-m", "equipoise.cli")
@@ -34,12 +40,17 @@ git commit -qm First && git tag v1.0
 printf '#!/bin/sh\nsleep 0.010\n: no change\n' > bench && git commit -qam Second && git tag v1.1
 printf '#!/bin/sh\nsleep 0.013\n' > bench && git commit -qam Third
 """
+GATE = ("gate", "--baseline", "v1.0", "--blocks", "40")
 MEASURED = (
+    (*GATE, "--", "./bench"),
+    (*GATE, "--candidate", "v1.1", "--", "./bench"),
+    (*GATE, "--candidate", "v1.1", "--min-effect", "20", "--", "./bench"),
+    (*GATE, "--candidate", "v1.1", "--min-effect", "10", "--", "./bench"),
     ("compare", "sleep 0.02", "sleep 0.025"),
     ("compare", "sleep 0.02", "sleep 0.0202", "--blocks", "30"),
     ("compare", "sleep 0.010", "sleep 0.011", "sleep 0.012", "--blocks", "30"),
-    ("gate", "--baseline", "v1.0", "--budget", "10", "--", "./bench"),
 )
+"""Campaigns of a few dozen blocks; more than half of them are gates, most without a change."""
 SECONDS_BETWEEN_CAMPAIGNS = 1800.0
 
 
@@ -56,20 +67,21 @@ def main() -> int:
         parts = measured_parts(folder)
         for part in parts:
             print(f"{part.head.study}: {part.end.draws} blocks, {part.end.trials} trials")
-        ledger = folder / "ledger.db"
+        ledger, site = folder / "ledger.db", folder / "site"
+        for earlier in (ledger, site):
+            shutil.rmtree(earlier) if earlier.is_dir() else earlier.unlink(missing_ok=True)
         with open_for_writing(ledger, durable=False) as target:
-            copy(target, parts, range(len(target.runs()), options.campaigns))
+            copy(target, parts, range(options.campaigns))
         print(f"{options.campaigns:,} campaigns, {ledger.stat().st_size / 2**20:,.0f} MiB")
-        site = folder / "site"
-        first = build("first build", ledger, site)
-        build("the pages that are left", ledger, site, "--budget", "36000")
-        unchanged = build("again, nothing new", ledger, site)
+        first = build("first build", ledger, site, "--budget", "36000")
         with open_for_writing(ledger, durable=False) as target:
-            count = len(target.runs())
-            copy(target, parts, range(count, count + 1))
+            copy(target, parts, range(options.campaigns, options.campaigns + 1))
         added = build("again, one new", ledger, site)
+        unchanged = build("again, nothing new", ledger, site)
         report_sizes(site)
-    return 0 if first <= FIRST_BAR_S and max(unchanged, added) <= NEXT_BAR_S else 1
+        is_sound = check_pages(site)
+    is_fast = first <= FIRST_BAR_S and max(unchanged, added) <= NEXT_BAR_S
+    return 0 if is_fast and is_sound else 1
 
 
 def measured_parts(folder: Path) -> list[RunPart]:
@@ -116,11 +128,49 @@ def build(title: str, ledger: Path, site: Path, *options: str) -> float:
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     load = os.getloadavg()[0]
     print(
-        f"{title}: {seconds:.1f} s, {cpu:.1f} s on CPUs, "
+        f"{title}: {seconds:.1f} s, {cpu:.1f} s on {len(os.sched_getaffinity(0))} CPUs, "
         f"at most {after.ru_maxrss / 2**10:,.0f} MiB a process; load {load:.1f}",
         flush=True,
     )
     return seconds
+
+
+def check_pages(site: Path) -> bool:
+    """Open each kind of page from disk; return whether neither console nor axe complains."""
+    if shutil.which("chromium") is None:
+        print("chromium is not installed: no page was opened")
+        return False
+    lists, pages = (sorted((site / name).iterdir()) for name in ("lists", "campaigns"))
+    # The latest page has figures.
+    paths = [site / "index.html", *lists[:1], pages[0], pages[len(pages) // 2], pages[-1]]
+    with chromium() as browser:
+        # Every page is opened, also after one with a fault.
+        are_sound = [is_sound_page(browser, site, path) for path in paths]
+    return all(are_sound)
+
+
+def is_sound_page(browser: Browser, site: Path, path: Path) -> bool:
+    """Open a page with 390 pixels, let axe check it, and print what both find."""
+    browser.events.clear()
+    started = time.monotonic()
+    browser.open(path, 390, 844, ready=DRAWN)
+    opened_s = time.monotonic() - started
+    faults = [*browser.complaints(), *browser.dialogs()]
+    outside = [address for address in browser.requests() if not address.startswith(site.as_uri())]
+    faults += [f"request to {address}" for address in outside]
+    if browser.evaluate("document.documentElement.scrollWidth") > 390:
+        faults.append("wider than 390 pixels")
+    started = time.monotonic()
+    try:
+        assert_accessible(browser)
+    except AssertionError as error:
+        faults.append(f"axe: {error}")
+    checked_s = time.monotonic() - started
+    print(
+        f"{path.relative_to(site)}: drawn in {opened_s:.1f} s, axe took {checked_s:.1f} s: "
+        f"{'; '.join(faults) or 'no complaint'}"
+    )
+    return not faults
 
 
 def report_sizes(site: Path) -> None:

@@ -121,6 +121,14 @@ class BettingSequence:
     ) -> int | None:
         """Return the median number of further blocks to a verdict by the interval at the stop."""
 
+    def blocks_to_exclude_margin(
+        self, level: float, margin: float, max_blocks: int, continuations: int, seed: int
+    ) -> int | None:
+        """Return the median number of further blocks until the running interval excludes a margin.
+
+        The margin counts as excluded from either side.
+        """
+
 @final
 class BisectionSearch:
     """Bets against each commit between two commits whose costs differ: 0 and ``commits``.

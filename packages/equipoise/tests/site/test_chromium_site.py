@@ -6,12 +6,16 @@ from pathlib import Path
 
 import pytest
 
+from equipoise.report.renderers.site import shared_files
+from equipoise.site import index
+from equipoise.site.manifest import Manifest
 from packages.equipoise.tests.cli.conftest import Equipoise
 from packages.equipoise.tests.cli.test_show import record
 from packages.equipoise.tests.documents import HOSTILE
 from packages.equipoise.tests.plans import plan_of
 from packages.equipoise.tests.report.accessibility import assert_accessible
 from packages.equipoise.tests.report.chromium import DRAWN, MARKS, Browser
+from packages.equipoise.tests.site.test_index import campaigns
 
 pytestmark = pytest.mark.live("chromium")
 
@@ -51,3 +55,32 @@ def test_a_site_is_read_from_disk(browser: Browser, equipoise: Equipoise, tmp_pa
     assert browser.evaluate("document.querySelector('.brand a').href") == index.as_uri()
     assert_accessible(browser)
     assert_only_own_files(browser, site)
+
+
+def test_campaigns_on_lists_are_found_from_disk(
+    browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index, "LINES_OF_LIST", 5)
+    manifest = Manifest(feed_id="urn:uuid:1", pages=tuple(campaigns(23)))
+    contents = {**shared_files(), **index.index_files(HOSTILE, manifest, {}).contents}
+    for path, content in contents.items():
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_bytes(content)
+    browser.events.clear()
+    is_searchable = "document.getElementById('search')?.hidden === false"
+    browser.open(tmp_path / "index.html", 390, 844, ready=f"{DRAWN} && {is_searchable}")
+    browser.evaluate("document.getElementById('words').focus()")
+    browser.call("Input.insertText", text="answer=2")
+    # Of these, 22 to 20 are on the index, and 2 is on the last list.
+    browser.wait_until("document.querySelectorAll('.lines li:not([hidden])').length === 4")
+    assert browser.evaluate("document.getElementById('matches').textContent") == "4 of 23 lines"
+    assert_accessible(browser)
+    address = browser.evaluate("document.querySelector('#listed-lines a').href")
+    assert address == (tmp_path / str(manifest.pages[2].page)).as_uri()
+    browser.evaluate("document.getElementById('words').select()")
+    browser.call("Input.insertText", text="nothing has these words")
+    browser.wait_until("document.getElementById('listed-section').hidden")
+    browser.open(tmp_path / "lists/campaigns-2.html", 390, 844, ready=DRAWN)
+    assert browser.evaluate("document.documentElement.scrollWidth") <= 390
+    assert_accessible(browser)
+    assert_only_own_files(browser, tmp_path)

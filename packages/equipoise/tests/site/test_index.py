@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from html.parser import HTMLParser
 from xml.etree import ElementTree
 
@@ -9,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from equipoise.report.news import Badge, Change
-from equipoise.site.index import index_files
+from equipoise.site.index import LINES_OF_LIST, IndexFiles, index_files
 from equipoise.site.manifest import Manifest, PageRecord
 from packages.equipoise.tests.documents import HOSTILE
 
@@ -46,7 +48,12 @@ def later(days: int, **fields: object) -> PageRecord:
 
 def files_of(*pages: PageRecord) -> dict[str, bytes]:
     """The files of a site with these campaigns."""
-    return dict(index_files("Team", Manifest(feed_id="urn:uuid:1", pages=pages)))
+    return dict(index_of(*pages).contents)
+
+
+def index_of(*pages: PageRecord, current: Mapping[str, str] | None = None) -> IndexFiles:
+    """The index of a site with these campaigns, and which files are new."""
+    return index_files("Team", Manifest(feed_id="urn:uuid:1", pages=pages), current or {})
 
 
 def entries(files: dict[str, bytes]) -> list[ElementTree.Element]:
@@ -100,6 +107,52 @@ def test_a_history_is_listed_once_with_its_confirmed_changes() -> None:
     assert "One change" not in histories
     for text in ("Two changes", "2 confirmed changes", SLOWER.summary, "def made it faster."):
         assert text in histories
+
+
+def campaigns(count: int) -> list[PageRecord]:
+    """So many campaigns, in the order of their start."""
+    return [
+        replace(
+            FIRST,
+            identity=f"{number:032x}",
+            title=f"answer={number}",
+            page=f"campaigns/20260301-101500-ab12-{number:08x}.html",
+            started_at=FIRST.started_at + number,
+        )
+        for number in range(count)
+    ]
+
+
+def answers(page: bytes) -> list[int]:
+    """The numbers of the campaigns on a page, in order."""
+    return [int(number) for number in re.findall(rb">answer=(\d+)<", page)]
+
+
+def test_the_links_from_the_index_through_its_lists_show_every_campaign_once() -> None:
+    files = files_of(*campaigns(3 * LINES_OF_LIST + 7))
+    found, path, address = [], "index.html", "index.html"
+    while address:
+        path = address
+        found.append(answers(files[path]))
+        # From the index the link leads to the first list, and from a list to the next.
+        links = re.findall(rb'<a href="(?:\.\./)?(lists/[^"]+)">(?:More|Lines after)', files[path])
+        address = links[0].decode() if links else ""
+    assert [number for page in found for number in page] == [*reversed(range(sum(map(len, found))))]
+    assert list(map(len, found)) == [LINES_OF_LIST + 7, LINES_OF_LIST, LINES_OF_LIST]
+    listed = files["assets/lines.js"].decode()
+    assert re.findall(r'"answer=(\d+)"', listed) == [str(n) for page in found[1:] for n in page]
+
+
+def test_a_new_campaign_changes_no_list_until_a_new_list_is_full() -> None:
+    *old, new, last = campaigns(4 * LINES_OF_LIST)
+    before = index_of(*old)
+    assert len(before.list_digests) == 3
+    after = index_of(*old, new, current=before.list_digests)
+    assert set(after.contents) == {"index.html", "feed.xml"}
+    full = index_of(*old, new, last, current=after.list_digests)
+    # The list that was the first now has a list before it.
+    new_files = {"lists/campaigns-3.html", "lists/campaigns-2.html", "assets/lines.js"}
+    assert set(full.contents) == {"index.html", "feed.xml"} | new_files
 
 
 class Tags(HTMLParser):

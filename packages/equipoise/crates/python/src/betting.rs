@@ -153,7 +153,8 @@ impl BettingSequence {
         seed: u64,
     ) -> PyResult<Option<usize>> {
         let memory = verdict::Memory::Running;
-        self.blocks_to_go(py, memory, (level, margin), max_blocks, continuations, seed)
+        let forecast = forecast(memory, (level, margin), max_blocks, continuations, seed)?;
+        Ok(py.detach(|| forecast.blocks_to_go(&self.inner)))
     }
 
     fn blocks_to_go_at_stop(
@@ -166,30 +167,40 @@ impl BettingSequence {
         seed: u64,
     ) -> PyResult<Option<usize>> {
         let memory = verdict::Memory::AtStop;
-        self.blocks_to_go(py, memory, (level, margin), max_blocks, continuations, seed)
+        let forecast = forecast(memory, (level, margin), max_blocks, continuations, seed)?;
+        Ok(py.detach(|| forecast.blocks_to_go(&self.inner)))
     }
-}
 
-impl BettingSequence {
-    fn blocks_to_go(
+    fn blocks_to_exclude_margin(
         &self,
         py: Python<'_>,
-        memory: verdict::Memory,
-        (level, margin): (f64, f64),
+        level: f64,
+        margin: f64,
         max_blocks: usize,
         continuations: usize,
         seed: u64,
     ) -> PyResult<Option<usize>> {
-        let forecast = verdict::Forecast {
-            level: checked_level(level)?,
-            margin: checked_margin(margin)?,
-            memory,
-            max_blocks,
-            continuations,
-            seed,
-        };
-        Ok(py.detach(|| forecast.blocks_to_go(&self.inner)))
+        let memory = verdict::Memory::Running;
+        let forecast = forecast(memory, (level, margin), max_blocks, continuations, seed)?;
+        Ok(py.detach(|| forecast.blocks_to_exclude_margin(&self.inner)))
     }
+}
+
+fn forecast(
+    memory: verdict::Memory,
+    (level, margin): (f64, f64),
+    max_blocks: usize,
+    continuations: usize,
+    seed: u64,
+) -> PyResult<verdict::Forecast> {
+    Ok(verdict::Forecast {
+        level: checked_level(level)?,
+        margin: checked_margin(margin)?,
+        memory,
+        max_blocks,
+        continuations,
+        seed,
+    })
 }
 
 fn push(sequence: &mut verdict::BettingSequence, block: verdict::Block) -> PyResult<()> {

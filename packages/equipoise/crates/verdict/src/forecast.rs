@@ -2,7 +2,7 @@
 
 use crate::bet::{Bet, Round};
 use crate::block::{Block, Order};
-use crate::past::{Estimates, Past};
+use crate::past::{Estimates, Past, Updates};
 use crate::rules::{EQUIVALENCE_BLOCKS, EQUIVALENCE_LEVELS};
 use crate::sequence::BettingSequence;
 use crate::wealth::Wealth;
@@ -34,6 +34,16 @@ pub struct Forecast {
     pub seed: u64,
 }
 
+/// There is no forecast if none of so many first continuations stops: if half of all continuations
+/// stopped, the chance of this would be one in a thousand.
+const HOPELESS_CONTINUATIONS: usize = 10;
+/// A continuation updates the estimates less often than a campaign does. The updates would take most
+/// of the time, and the median hardly depends on them.
+const UPDATES: Updates = Updates {
+    every_block_up_to: 16,
+    growth_divisor: 16,
+};
+
 impl Forecast {
     /// The median number of further blocks until a verdict, over simulated continuations; `None` if
     /// half of the continuations reach no verdict within the maximum.
@@ -44,103 +54,136 @@ impl Forecast {
     #[must_use]
     pub fn blocks_to_go(&self, campaign: &BettingSequence) -> Option<usize> {
         let centre = campaign.centre()?;
-        let mut tests = VerdictTests::new(self, centre.typical.abs() >= self.margin);
+        let difference_tests = if centre.typical.abs() >= self.margin {
+            vec![self.test(0.0, 1.0, 1.0), self.test(0.0, -1.0, 1.0)]
+        } else {
+            Vec::new()
+        };
+        let equivalence_tests = if self.margin > 0.0 {
+            vec![
+                self.test(-self.margin, 1.0, EQUIVALENCE_LEVELS),
+                self.test(self.margin, -1.0, EQUIVALENCE_LEVELS),
+            ]
+        } else {
+            Vec::new()
+        };
+        self.median_length(
+            campaign,
+            StopTests::new(difference_tests, equivalence_tests),
+        )
+    }
+
+    /// The median number of further blocks until the interval excludes `margin`, from either side;
+    /// otherwise as `blocks_to_go`.
+    #[must_use]
+    pub fn blocks_to_exclude_margin(&self, campaign: &BettingSequence) -> Option<usize> {
+        let tests = [1.0, -1.0].map(|sign| self.test(self.margin, sign, 1.0));
+        self.median_length(campaign, StopTests::new(tests.into(), Vec::new()))
+    }
+
+    fn test(&self, theta: f64, sign: f64, levels: f64) -> ExclusionTest {
+        ExclusionTest {
+            theta,
+            sign,
+            threshold: 2.0 / (levels * self.level),
+            memory: self.memory,
+            wealth: Wealth::new(),
+            excluded: false,
+        }
+    }
+
+    fn median_length(&self, campaign: &BettingSequence, mut tests: StopTests) -> Option<usize> {
         for round in campaign.rounds() {
             tests.add(round);
         }
         let estimates = campaign.past().final_estimates();
-        let past = campaign.past().without_covariates();
-        let mut random = SplitMix64::from_seed(self.seed);
+        let past = campaign.past().without_covariates().with_updates(UPDATES);
+        let mut seeds = SplitMix64::from_seed(self.seed);
         let majority = self.continuations / 2 + 1;
         let mut lengths = Vec::with_capacity(self.continuations);
         for continuation in 0..self.continuations {
+            // A continuation that is longer than the median so far does not change the median.
+            let max_length = lengths.get(majority - 1).copied();
+            let mut random = SplitMix64::from_seed(seeds.next());
             let past_and_estimates = (&past, estimates);
-            let length =
-                self.continue_once(campaign, past_and_estimates, tests.clone(), &mut random);
-            lengths.extend(length);
-            let remaining = self.continuations - continuation - 1;
-            if lengths.len() + remaining < majority {
+            let length = continue_once(
+                campaign,
+                past_and_estimates,
+                tests.clone(),
+                &mut random,
+                max_length.unwrap_or(self.max_blocks),
+            );
+            if let Some(length) = length {
+                lengths.insert(lengths.partition_point(|other| *other < length), length);
+            }
+            let count = continuation + 1;
+            let has_no_hope = lengths.is_empty() && count >= HOPELESS_CONTINUATIONS;
+            if has_no_hope || lengths.len() + self.continuations - count < majority {
                 return None;
             }
         }
-        lengths.sort_unstable();
         lengths.get(majority - 1).copied()
-    }
-
-    /// Further blocks of one continuation until its verdict, if it has one within the maximum.
-    fn continue_once(
-        &self,
-        campaign: &BettingSequence,
-        (past, estimates): (&Past, Estimates),
-        mut tests: VerdictTests,
-        random: &mut SplitMix64,
-    ) -> Option<usize> {
-        let blocks = campaign.blocks();
-        let mut past: Past = past.clone();
-        for block_count in 1..=self.max_blocks {
-            let drawn = blocks[random.below(blocks.len())];
-            let order = Order::drawn(random.coin());
-            let order_effect_change = estimates.order_effect * (order.sign() - drawn.order.sign());
-            let difference =
-                drawn.difference - estimates.explained_part(&drawn) + order_effect_change;
-            let block = Block::new(difference, order, drawn.tolerance);
-            tests.add(&Round {
-                first: Bet::new(&block, past.estimates()),
-                second: None,
-            });
-            past.add(&block);
-            if tests.is_decided() {
-                return Some(block_count);
-            }
-        }
-        None
     }
 }
 
-/// The tests of the log ratios on which a verdict depends: −margin, margin, and 0 from both sides.
+/// Further blocks of one continuation until it stops, if it stops within the maximum.
+fn continue_once(
+    campaign: &BettingSequence,
+    (past, estimates): (&Past, Estimates),
+    mut tests: StopTests,
+    random: &mut SplitMix64,
+    max_blocks: usize,
+) -> Option<usize> {
+    let blocks = campaign.blocks();
+    let mut past: Past = past.clone();
+    for block_count in 1..=max_blocks {
+        let drawn = blocks[random.below(blocks.len())];
+        let order = Order::drawn(random.coin());
+        let order_effect_change = estimates.order_effect * (order.sign() - drawn.order.sign());
+        let difference = drawn.difference - estimates.explained_part(&drawn) + order_effect_change;
+        let block = Block::new(difference, order, drawn.tolerance);
+        tests.add(&Round {
+            first: Bet::new(&block, past.estimates()),
+            second: None,
+        });
+        past.add(&block);
+        if tests.stop() {
+            return Some(block_count);
+        }
+    }
+    None
+}
+
+/// The tests on which a stop depends, and no other tests.
 #[derive(Clone, Debug)]
-struct VerdictTests {
-    tests: [ExclusionTest; 4],
-    /// Whether the estimate is at least the margin, so that a difference may be reported.
-    can_differ: bool,
+struct StopTests {
+    /// Tests of which one suffices.
+    any: Vec<ExclusionTest>,
+    /// Tests that suffice together, for "equivalent"; may be empty.
+    all: Vec<ExclusionTest>,
     block_count: usize,
 }
 
-impl VerdictTests {
-    fn new(forecast: &Forecast, can_differ: bool) -> Self {
-        let equivalence_level = EQUIVALENCE_LEVELS * forecast.level;
-        let test = |theta: f64, sign: f64, level: f64| ExclusionTest {
-            theta,
-            sign,
-            threshold: 2.0 / level,
-            memory: forecast.memory,
-            wealth: Wealth::new(),
-            excluded: false,
-        };
+impl StopTests {
+    fn new(any: Vec<ExclusionTest>, all: Vec<ExclusionTest>) -> Self {
         Self {
-            tests: [
-                test(-forecast.margin, 1.0, equivalence_level),
-                test(forecast.margin, -1.0, equivalence_level),
-                test(0.0, 1.0, forecast.level),
-                test(0.0, -1.0, forecast.level),
-            ],
-            can_differ,
+            any,
+            all,
             block_count: 0,
         }
     }
 
     fn add(&mut self, round: &Round) {
         self.block_count += 1;
-        for test in &mut self.tests {
+        for test in self.any.iter_mut().chain(&mut self.all) {
             test.add(round);
         }
     }
 
-    fn is_decided(&self) -> bool {
-        let [lower_margin, upper_margin, not_slower, not_faster] = &self.tests;
-        let is_different = not_slower.excluded || not_faster.excluded;
-        let is_within = upper_margin.theta > 0.0 && lower_margin.excluded && upper_margin.excluded;
-        (self.can_differ && is_different) || (is_within && self.block_count >= EQUIVALENCE_BLOCKS)
+    fn stop(&self) -> bool {
+        let are_equivalent = || !self.all.is_empty() && self.all.iter().all(|test| test.excluded);
+        self.any.iter().any(|test| test.excluded)
+            || (self.block_count >= EQUIVALENCE_BLOCKS && are_equivalent())
     }
 }
 
@@ -205,6 +248,15 @@ mod tests {
             .map(|i| 0.011 + f64::from((i * 37) % 101 - 50) / 50.0)
             .collect();
         assert_eq!(forecast(50).blocks_to_go(&campaign(&noise)), None);
+    }
+
+    #[test]
+    fn the_margin_is_excluded_later_than_no_difference() {
+        let noise: Vec<f64> = (0..30)
+            .map(|i| 0.02 + f64::from((i * 37) % 101 - 50) / 1000.0)
+            .collect();
+        let until_margin = forecast(4000).blocks_to_exclude_margin(&campaign(&noise));
+        assert!(until_margin > forecast(4000).blocks_to_go(&campaign(&noise)));
     }
 
     #[test]

@@ -8,11 +8,24 @@ use crate::adjustment::{Adjustment, Covariates};
 use crate::block::Block;
 use crate::order_statistics::{mad_scale, median};
 
-/// Number of blocks up to which each block updates the estimates.
-const UPDATE_EVERY_BLOCK_UP_TO: usize = 256;
-/// Later, the estimates are updated when the number of blocks has grown by 1/64. So the time of all
-/// updates grows only linearly.
-const GROWTH_DIVISOR: usize = 64;
+/// When a new block updates the estimates.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Updates {
+    /// Number of blocks up to which each block updates the estimates.
+    pub(crate) every_block_up_to: usize,
+    /// Later, the estimates are updated when the number of blocks has grown by 1 over this number.
+    /// So the time of all updates grows only linearly.
+    pub(crate) growth_divisor: usize,
+}
+
+impl Default for Updates {
+    fn default() -> Self {
+        Self {
+            every_block_up_to: 256,
+            growth_divisor: 64,
+        }
+    }
+}
 
 /// Smallest number of blocks whose differences are clipped.
 pub(crate) const MIN_BLOCKS_FOR_CLIPPED_SCALE: usize = 3;
@@ -60,6 +73,7 @@ pub struct Past {
     /// The differences without the part that the covariate explains.
     adjusted: Vec<f64>,
     estimates: Estimates,
+    updates: Updates,
     /// Number of blocks at the last update of the estimates.
     estimated_at: usize,
     scratch: Vec<f64>,
@@ -70,10 +84,10 @@ impl Past {
     /// The estimates for a bet on the next block.
     pub fn estimates(&mut self) -> Estimates {
         let count = self.differences.len();
-        let is_due = if count <= UPDATE_EVERY_BLOCK_UP_TO {
+        let is_due = if count <= self.updates.every_block_up_to {
             count != self.estimated_at
         } else {
-            count >= self.estimated_at + self.estimated_at / GROWTH_DIVISOR
+            count >= self.estimated_at + self.estimated_at / self.updates.growth_divisor
         };
         if is_due {
             self.estimates = self.estimate();
@@ -94,6 +108,11 @@ impl Past {
         past.differences.clone_from(&past.adjusted);
         past.covariates = Covariates::default();
         past
+    }
+
+    /// The same blocks, which update the estimates at other numbers of blocks.
+    pub(crate) fn with_updates(self, updates: Updates) -> Self {
+        Self { updates, ..self }
     }
 
     /// Adds a block, unless both of its trials timed out.

@@ -247,6 +247,7 @@ def read_block(block: tuple[Trial, ...], plan: Plan, metric: str | None = None) 
     Raise `UnusableInput` if a trial lacks the metric.
     """
     metric = metric or plan.judgement.primary_metric
+    adjust_by = plan.adjust_by
     cost_of = cost_function(metric)
     costs: dict[int, float] = {}
     for trial in block:
@@ -259,7 +260,7 @@ def read_block(block: tuple[Trial, ...], plan: Plan, metric: str | None = None) 
         costs,
         {trial.condition: position for position, trial in enumerate(block)},
         resolution_of_trials(block, metric),
-        {trial.condition: covariates_before(trial, plan.adjust_by) for trial in block},
+        {trial.condition: covariates_before(trial, adjust_by) for trial in block},
     )
 
 

@@ -39,11 +39,7 @@ _DEFAULT_BUDGET_S = 45.0
 class SiteOptions(Struct, frozen=True, kw_only=True):
     """Request of `equipoise site`."""
 
-    ledgers: tuple[Path, ...]
-    output: Path
-    title: str
-    full_pages: int
-    budget: float
+    site: SiteRequest
     quiet: bool
     color: bool
 
@@ -55,6 +51,7 @@ class SiteOptions(Struct, frozen=True, kw_only=True):
 @options.file_option(
     "-o",
     "--output",
+    "folder",
     required=True,
     metavar="FOLDER",
     help="Folder of the site: new, empty, or of an earlier run of this command.",
@@ -71,6 +68,7 @@ class SiteOptions(Struct, frozen=True, kw_only=True):
     help="Draw figures for the latest N campaigns of each study. A page keeps its figures.",
 )
 @options.number_option(
+    "budget_s",
     "--budget",
     default=_DEFAULT_BUDGET_S,
     metavar="SECONDS",
@@ -89,23 +87,16 @@ def command(request: SiteOptions) -> int:
     from equipoise.cli.work_bars import work_bar
 
     require_figures()
-    site_request = SiteRequest(
-        ledgers=request.ledgers,
-        folder=request.output,
-        title=request.title,
-        full_pages=request.full_pages,
-        budget_s=request.budget,
-        program=f"equipoise {metadata.version('equipoise')}, altair {metadata.version('altair')}",
-    )
+    program = f"equipoise {metadata.version('equipoise')}, altair {metadata.version('altair')}"
     with work_bar("pages", quiet=request.quiet, color=request.color) as show_progress:
-        report = build_site(site_request, page_of_campaign, show_progress)
+        report = build_site(request.site, program, page_of_campaign, show_progress)
     for problem in report.problems[:_MAX_PROBLEMS]:
         say(problem.what, problem.hint)
     hidden_count = len(report.problems) - _MAX_PROBLEMS
     if hidden_count > 0:
         say(f"{counted(hidden_count, 'more campaign')} without a page")
     if not request.quiet:
-        line = Paragraph(_summary_line(request.output, report))
+        line = Paragraph(_summary_line(request.site.folder, report))
         print_parts([line], color=request.color)
     return EXIT_UNUSABLE_INPUT if report.problems else EXIT_DONE
 

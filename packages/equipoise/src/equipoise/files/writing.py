@@ -146,6 +146,25 @@ def write_or_refuse(path: Path, content: bytes, hint: str) -> None:
         raise UnusableInput(f"cannot write {path}: {error.strerror}", hint=hint) from error
 
 
+def write_unflushed(path: Path, content: bytes, hint: str) -> None:
+    """Replace a file by a new file, which reaches the disk later; raise as `write_or_refuse`.
+
+    A flush takes longer than a small file. So a caller with many files flushes them together, with
+    `os.sync`, before it relies on them.
+    """
+    new_path = path.with_name(UNFINISHED_PREFIX + secrets.token_hex(8))
+    try:
+        with open(new_path, "xb") as file:
+            file.write(content)
+        os.rename(new_path, path)
+    except OSError as error:
+        new_path.unlink(missing_ok=True)
+        raise UnusableInput(f"cannot write {path}: {error.strerror}", hint=hint) from error
+    except BaseException:
+        new_path.unlink(missing_ok=True)
+        raise
+
+
 def _follow_links(path: Path) -> str:
     """Return the target of links; links in /proc are kept, because they may not contain a path."""
     target = os.path.abspath(path)

@@ -5,7 +5,7 @@ In reading order:
 - ``building.py``: writes what is missing or has changed, in several processes
 - ``campaigns.py``: the campaigns of all ledgers, with what each page depends on
 - ``manifest.py``: the file in which a site remembers its pages, and the check of its folder
-- ``index.py``: the index, the feed of changes and the badges, from the manifest alone
+- ``index.py``: the index, its lists, the feed of changes and the badges, from the manifest alone
 - ``feed.py``: the feed, in Atom
 - ``badges.py``: a badge, in SVG
 """

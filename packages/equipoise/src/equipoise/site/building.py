@@ -17,7 +17,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from equipoise.files.writing import write_or_refuse
+from equipoise.files.writing import write_unflushed
 from equipoise.ledger import RunVersion, open_for_reading
 from equipoise.model.errors import UnusableInput
 from equipoise.report.news import Badge, Change
@@ -29,6 +29,7 @@ from equipoise.site.manifest import (
     ASSETS,
     BADGES,
     CAMPAIGNS,
+    LISTS,
     WRITE_HINT,
     Manifest,
     PageRecord,
@@ -38,9 +39,10 @@ from equipoise.site.manifest import (
     write_if_changed,
 )
 
+_FOLDERS = (CAMPAIGNS, LISTS, BADGES, ASSETS)
 _MIN_TASKS_FOR_POOL = 12
 """Number of pages from which on processes are started; a process takes a second to start."""
-_CHUNK = 4
+_CHUNK = 8
 """Number of pages that a process takes at a time."""
 _PAGES_BETWEEN_SAVES = 1000
 """Number of pages after which the manifest is saved, so that a killed build can go on there."""
@@ -56,8 +58,6 @@ class SiteRequest(Struct, frozen=True, kw_only=True):
     """Number of latest campaigns of each study whose pages have distributions and figures."""
     budget_s: float
     """Seconds for making pages; the next build makes the pages that are left."""
-    program: str
-    """Version of Equipoise."""
 
 
 class PageTask(Struct, frozen=True, kw_only=True):
@@ -117,9 +117,11 @@ ShowProgress = Callable[[int, int], None]
 
 
 def build_site(
-    request: SiteRequest, make_page: MakePage, show_progress: ShowProgress | None
+    request: SiteRequest, program: str, make_page: MakePage, show_progress: ShowProgress | None
 ) -> SiteReport:
     """Build a site, or bring it up to date.
+
+    ``program`` is the version of Equipoise; another version writes every file again.
 
     Raise `UnusableInput` if a ledger cannot be read, the folder is not that of a site, or a file
     cannot be written.
@@ -132,13 +134,15 @@ def build_site(
         known = {record.identity: record for record in old.pages}
         campaigns, problems = campaigns_of(ledgers, known)
     present = _prepare_folders(request.folder)
-    current = _current_records(old, campaigns, present, request.program)
+    # Another version makes all files again.
+    is_same_program = old.program == program
+    current = _current_records(old, campaigns, present) if is_same_program else {}
     tasks = _tasks(campaigns, current, request.full_pages)
     _refuse_foreign_files(request.folder, old, [_page_of(task.version) for task in tasks])
     first_identity = campaigns[0].version.identity if campaigns else ""
     manifest = replace(
         old,
-        program=request.program,
+        program=program,
         feed_id=old.feed_id or identifier_of(f"feed {first_identity}"),
         pending=tuple(sorted(old.own_files | {_page_of(task.version) for task in tasks})),
     )
@@ -146,6 +150,11 @@ def build_site(
     def with_records() -> Manifest:
         records = (current.get(campaign.version.identity) for campaign in campaigns)
         return replace(manifest, pages=tuple(record for record in records if record is not None))
+
+    def save_records() -> None:
+        # The manifest names a page only when the page is on the disk.
+        os.sync()
+        save_manifest(request.folder, with_records())
 
     if tasks:
         save_manifest(request.folder, with_records())
@@ -171,14 +180,16 @@ def build_site(
                 problem = f"campaign {task.version.name} has no page: {outcome.problem}"
                 problems.append(UnusableInput(problem, hint=outcome.hint))
             if count % _PAGES_BETWEEN_SAVES == 0:
-                save_manifest(request.folder, with_records())
+                save_records()
             if show_progress is not None:
                 show_progress(count, len(tasks))
     finally:
         # A build that is interrupted keeps its finished pages.
         if tasks:
-            save_manifest(request.folder, with_records())
-    removed = _write_index(request, old, with_records())
+            save_records()
+    removed = _write_index(
+        request, old, with_records(), _present_files(request.folder, old) if is_same_program else ()
+    )
     waiting_count = sum(not record.digest for record in current.values())
     return SiteReport(len(campaigns), written, removed, waiting_count, tuple(problems))
 
@@ -189,27 +200,28 @@ def _prepare_folders(site: Path) -> Collection[str]:
     Raise `UnusableInput` if a folder cannot be created.
     """
     try:
-        for name in (CAMPAIGNS, BADGES, ASSETS):
+        for name in _FOLDERS:
             (site / name).mkdir(exist_ok=True)
     except OSError as error:
         problem = f"cannot create a folder in {site}: {error.strerror}"
         raise UnusableInput(problem, hint=WRITE_HINT) from error
-    for folder in (site, *(site / name for name in (CAMPAIGNS, BADGES, ASSETS))):
+    for folder in (site, *(site / name for name in _FOLDERS)):
         remove_unfinished(folder)
     return frozenset(f"{CAMPAIGNS}/{name}" for name in os.listdir(site / CAMPAIGNS))
 
 
 def _current_records(
-    old: Manifest, campaigns: Sequence[Campaign], present: Collection[str], program: str
+    old: Manifest, campaigns: Sequence[Campaign], present: Collection[str]
 ) -> dict[str, PageRecord]:
-    """Return the records of the pages that are up to date, by identity."""
+    """Return the records of the pages that are up to date, by identity.
+
+    A campaign without a page has none, so the next build tries again.
+    """
     digests = {campaign.version.identity: campaign.digest for campaign in campaigns}
     return {
         record.identity: record
         for record in old.pages
-        if old.program == program
-        and digests.get(record.identity) == record.digest
-        and (record.page is None or record.page in present)
+        if digests.get(record.identity) == record.digest and record.page in present
     }
 
 
@@ -227,7 +239,7 @@ def _tasks(
         counts[version.study] += 1
         is_full = counts[version.study] <= full_pages
         record = current.get(version.identity)
-        if record is None or (is_full and not record.is_full and record.page is not None):
+        if record is None or (is_full and not record.is_full):
             tasks.append(
                 PageTask(
                     ledger=campaign.ledger,
@@ -277,20 +289,34 @@ def _record_of(campaign: Campaign, outcome: _Outcome) -> PageRecord:
     )
 
 
-def _write_index(request: SiteRequest, old: Manifest, manifest: Manifest) -> int:
+def _present_files(site: Path, old: Manifest) -> Collection[str]:
+    """Return the files that take long to make, and that an earlier build made."""
+    paths = (*old.list_digests, CHART_LIBRARY)
+    return frozenset(path for path in paths if (site / path).is_file())
+
+
+def _write_index(
+    request: SiteRequest, old: Manifest, manifest: Manifest, present: Collection[str]
+) -> int:
     """Write the index and the shared files; remove files without a campaign.
 
-    Return the number of removed pages.
+    Files of an earlier build that are ``present`` are written again only if they change. Return the
+    number of removed pages.
     """
     site = request.folder
-    contents = {**shared_files(), **index_files(request.title, manifest)}
+    current = {path: digest for path, digest in old.list_digests.items() if path in present}
+    index = index_files(request.title, manifest, current)
+    contents = {**shared_files(), **index.contents}
     if any(record.is_full for record in manifest.pages):
-        # The library takes seconds to make, so it is made only if it is missing.
-        is_current = old.program == request.program and (site / CHART_LIBRARY).is_file()
         contents[CHART_LIBRARY] = (
-            (site / CHART_LIBRARY).read_bytes() if is_current else chart_library()
+            (site / CHART_LIBRARY).read_bytes() if CHART_LIBRARY in present else chart_library()
         )
-    final = replace(manifest, files=tuple(sorted(contents)), pending=())
+    final = replace(
+        manifest,
+        files=tuple(sorted(contents.keys() | index.list_digests.keys())),
+        list_digests=dict(index.list_digests),
+        pending=(),
+    )
     obsolete = manifest.own_files - final.own_files
     _refuse_foreign_files(site, manifest, final.files)
     if final != old:
@@ -345,5 +371,5 @@ def _make_and_write(make_page: MakePage, site: Path, deadline: float, task: Page
         content = make_page(task)
     except UnusableInput as error:
         return _Outcome(None, error.what, error.hint)
-    write_or_refuse(site / _page_of(task.version), content.html.encode(), WRITE_HINT)
+    write_unflushed(site / _page_of(task.version), content.html.encode(), WRITE_HINT)
     return _Outcome(replace(content, html=""))

@@ -20,12 +20,13 @@ from equipoise.report.news import Badge, Change
 
 MANIFEST = "equipoise-site.json"
 """Name of the manifest in the folder of a site."""
-CAMPAIGNS, BADGES, ASSETS = "campaigns", "badges", "assets"
+CAMPAIGNS, LISTS, BADGES, ASSETS = "campaigns", "lists", "badges", "assets"
 """Folders of a site."""
 INDEX, FEED = "index.html", "feed.xml"
 _SCHEMA = "equipoise.site/1"
 _OWN_PATH = re.compile(
     rf"{re.escape(INDEX)}|{re.escape(FEED)}|{ASSETS}/[a-z]+\.(css|js)|{BADGES}/[0-9a-f]{{16}}\.svg"
+    rf"|{LISTS}/[a-z]+-[0-9]{{1,9}}\.html"
     rf"|{CAMPAIGNS}/[0-9]{{8}}-[0-9]{{6}}-[0-9a-f]{{4}}-[0-9a-f]{{8}}\.html"
 )
 """Paths that a site may have. No other path in a manifest is followed."""
@@ -76,6 +77,8 @@ class Manifest(Struct, frozen=True, kw_only=True):
     """Identifier of the feed, which never changes."""
     files: tuple[SitePath, ...] = ()
     """Files of the site besides the pages, in order."""
+    list_digests: dict[SitePath, str] = {}
+    """Digest of each list of the index, and of the script with the lines of all lists."""
     pending: tuple[SitePath, ...] = ()
     """Files that a build was about to write when it was stopped."""
     pages: tuple[PageRecord, ...] = ()

@@ -113,8 +113,10 @@ def median_of(values: FloatArray) -> FloatArray:
     """
     half, is_odd = divmod(values.shape[-1], 2)
     ordered = np.partition(values, [half, -1] if is_odd else [half - 1, half, -1], axis=-1)
-    middle_means = np.mean(ordered[..., half - 1 + is_odd : half + 1], axis=-1)
-    medians: FloatArray = np.where(np.isnan(ordered[..., -1]), np.nan, middle_means)
+    middle = ordered[..., half]
+    if not is_odd:
+        middle = (ordered[..., half - 1] + middle) / 2.0
+    medians: FloatArray = np.where(np.isnan(ordered[..., -1]), np.nan, middle)
     return medians
 
 

@@ -15,6 +15,7 @@ Outliers are clipped (Huber 1981, ch. 7). The levels of the tests were chosen by
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -118,10 +119,13 @@ def _residuals(log_costs: FloatArray, conditions: IntArray, predecessors: IntArr
     """
     effect, carry_over_effect = np.zeros_like(log_costs), np.zeros_like(log_costs)
     detrended = log_costs
+    neighbours = _neighbours(len(log_costs))
+    condition_masks, predecessor_masks = _group_masks(conditions), _group_masks(predecessors)
     for _ in range(ROUNDS):
-        detrended = log_costs - _local_trend(log_costs - effect - carry_over_effect)
-        effect = _group_medians(detrended - carry_over_effect, conditions)
-        carry_over_effect = _group_medians(detrended - effect, predecessors)
+        trend = _local_trend(log_costs - effect - carry_over_effect, neighbours)
+        detrended = log_costs - trend
+        effect = _group_medians(detrended - carry_over_effect, condition_masks)
+        carry_over_effect = _group_medians(detrended - effect, predecessor_masks)
     noise = detrended - effect - carry_over_effect
     clip_limit = CLIP_SCALES * NORMAL_MAD * float(median_of(np.abs(noise - median_of(noise))))
     if clip_limit > 0:
@@ -129,22 +133,32 @@ def _residuals(log_costs: FloatArray, conditions: IntArray, predecessors: IntArr
     return np.asarray(noise + carry_over_effect)
 
 
-def _group_medians(values: FloatArray, groups: IntArray) -> FloatArray:
+def _group_masks(groups: IntArray) -> list[NDArray[np.bool_]]:
+    return [groups == group for group in dict.fromkeys(groups.tolist())]
+
+
+def _group_medians(values: FloatArray, group_masks: Sequence[NDArray[np.bool_]]) -> FloatArray:
     """Return, for each value, the median of the values of its group."""
     medians = np.empty_like(values)
-    for group in np.unique(groups):
-        members = groups == group
+    for members in group_masks:
         medians[members] = median_of(values[members])
     return medians
 
 
-def _local_trend(values: FloatArray) -> FloatArray:
-    """Return the median of up to five neighbours on each side, equally many on both sides."""
-    positions = np.arange(len(values))
+def _neighbours(count: int) -> NDArray[np.bool_]:
+    """Return which values around each value give its trend: up to five on each side, equally many.
+
+    The shape is (count, 2·`MAX_DISTANCE` + 1).
+    """
+    positions = np.arange(count)
     # The first and the last values have neighbours on one side only.
     max_distances = np.clip(np.minimum(positions, positions[::-1]), MIN_DISTANCE, MAX_DISTANCE)
     distances = np.abs(np.arange(-MAX_DISTANCE, MAX_DISTANCE + 1))
-    is_neighbour = (distances >= MIN_DISTANCE) & (distances <= max_distances[:, None])
+    return (distances >= MIN_DISTANCE) & (distances <= max_distances[:, None])
+
+
+def _local_trend(values: FloatArray, is_neighbour: NDArray[np.bool_]) -> FloatArray:
+    """Return the median of the neighbours of each value."""
     windows = sliding_window_view(
         np.pad(values, MAX_DISTANCE, constant_values=math.nan), 2 * MAX_DISTANCE + 1
     )
@@ -282,18 +296,20 @@ def _fit_regression(
     rows, targets = (
         array[is_used] for array in _whiten(log_costs, design, successors, correlation)
     )
-    coefficients, unclipped_share = _least_squares(rows, targets), 1.0
+    # The rows stay the same, so one decomposition serves all fits.
+    solver = np.linalg.pinv(rows)
+    coefficients, unclipped_share = solver @ targets, 1.0
     residuals = targets - rows @ coefficients
     for _ in range(ROUNDS):
         clipped = _clip(residuals, residuals)
         unclipped_share = float(np.mean(clipped == residuals))
-        coefficients = _least_squares(rows, rows @ coefficients + clipped)
+        coefficients = solver @ (rows @ coefficients + clipped)
         residuals = targets - rows @ coefficients
     clipped = _clip(residuals, residuals)
     # Variance of Huber's estimate: variance of the clipped residuals / unclipped share squared.
     variance = float(clipped @ clipped) / degrees / unclipped_share**2
-    inverse = np.linalg.pinv(rows.T @ rows)
-    return coefficients, np.sqrt(np.maximum(variance * np.diag(inverse), 0.0))
+    # The inverse of rowsᵀ·rows is solver·solverᵀ.
+    return coefficients, np.sqrt(variance * (solver**2).sum(axis=1))
 
 
 def _least_squares(rows: FloatArray, targets: FloatArray) -> FloatArray:
@@ -302,7 +318,7 @@ def _least_squares(rows: FloatArray, targets: FloatArray) -> FloatArray:
 
 def _clip(values: FloatArray, sample: FloatArray) -> FloatArray:
     """Clip values at ``FITTED_CLIP_SCALES`` robust sds of a sample; do nothing if the sd is 0."""
-    clip_limit = FITTED_CLIP_SCALES * NORMAL_MAD * float(np.median(np.abs(sample)))
+    clip_limit = FITTED_CLIP_SCALES * NORMAL_MAD * float(median_of(np.abs(sample)))
     return np.asarray(np.clip(values, -clip_limit, clip_limit)) if clip_limit > 0 else values
 
 

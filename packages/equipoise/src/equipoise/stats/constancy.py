@@ -8,6 +8,8 @@ case without one ratio: a typical ratio that depends on a few blocks (docs/metho
 from __future__ import annotations
 
 import math
+from bisect import insort
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -30,6 +32,7 @@ MIN_STANDARD_ERRORS = 2.0
 CLIP_SCALES = 1.25
 """Clip of the Huber centre, in scales, as in the engine."""
 _MAX_CENTRE_ROUNDS = 60
+_CENTRE_TOLERANCE = 1e-9
 
 
 def may_have_one_ratio(blocks: PairedBlocks, low: float, high: float, level: float) -> bool:
@@ -64,22 +67,37 @@ def spreads_differ(blocks: PairedBlocks, level: float) -> bool:
     distance_differences = np.empty(count - LEARNING_BLOCKS)
     median_difference = median_log_cost = 0.0
     last_update_block = 0
-    for block in range(LEARNING_BLOCKS, count):
-        if block <= UPDATE_EVERY_BLOCK_UP_TO or block >= last_update_block * (1.0 + UPDATE_GROWTH):
-            past_baseline, past_candidate = baseline_logs[:block], candidate_logs[:block]
-            median_difference = float(median_of(past_candidate - past_baseline))
-            median_log_cost = float(
-                median_of(np.concatenate([past_baseline, past_candidate - median_difference]))
-            )
+    # Sorted lists of the past blocks: arrays of a few dozen numbers would take much longer.
+    past_baseline: list[float] = []
+    past_candidate: list[float] = []
+    past_differences: list[float] = []
+    logs = zip(baseline_logs.tolist(), candidate_logs.tolist(), strict=True)
+    for block, (baseline_log, candidate_log) in enumerate(logs):
+        is_due = block <= UPDATE_EVERY_BLOCK_UP_TO or (
+            block >= last_update_block * (1.0 + UPDATE_GROWTH)
+        )
+        if block >= LEARNING_BLOCKS and is_due:
+            median_difference = _median_of_sorted(past_differences)
+            shifted_candidate = [cost - median_difference for cost in past_candidate]
+            median_log_cost = _median_of_sorted(sorted(past_baseline + shifted_candidate))
             last_update_block = block
-        distance_differences[block - LEARNING_BLOCKS] = abs(
-            candidate_logs[block] - median_difference - median_log_cost
-        ) - abs(baseline_logs[block] - median_log_cost)
+        if block >= LEARNING_BLOCKS:
+            distance_differences[block - LEARNING_BLOCKS] = abs(
+                candidate_log - median_difference - median_log_cost
+            ) - abs(baseline_log - median_log_cost)
+        insort(past_baseline, baseline_log)
+        insort(past_candidate, candidate_log)
+        insort(past_differences, candidate_log - baseline_log)
     tolerances = 2.0 * blocks.tolerances[is_known][LEARNING_BLOCKS:]
     engine = BettingSequence(
         distance_differences, np.ascontiguousarray(orders[LEARNING_BLOCKS:]), tolerances
     )
     return engine.blocks_to_exclude(0.0, level) is not None
+
+
+def _median_of_sorted(values: Sequence[float]) -> float:
+    half, is_odd = divmod(len(values), 2)
+    return values[half] if is_odd else (values[half - 1] + values[half]) / 2.0
 
 
 def centre_is_unstable(blocks: PairedBlocks, low: float, high: float) -> bool:
@@ -112,7 +130,7 @@ def _huber_centres(samples: FloatArray, min_scale: float) -> FloatArray:
         distances = np.maximum(np.abs(samples - centres[:, np.newaxis]), 1e-300)
         weights = np.minimum(1.0, limits / distances)
         next_centres: FloatArray = (weights * samples).sum(axis=1) / weights.sum(axis=1)
-        if np.allclose(next_centres, centres, rtol=0.0, atol=1e-9):
+        if np.abs(next_centres - centres).max() <= _CENTRE_TOLERANCE:
             return next_centres
         centres = next_centres
     return centres

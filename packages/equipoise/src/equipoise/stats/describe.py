@@ -5,6 +5,7 @@ The ratio of means has no error rate, because a rare, very slow run may still co
 
 from __future__ import annotations
 
+import functools
 import math
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -116,6 +117,16 @@ def quantile_interval(ordered: FloatArray, quantile: float, level: float) -> Int
     between 0 and 1, both excluded.
     """
     count = len(ordered)
+    low, high = _interval_ranks(count, quantile, level)
+    return (
+        float(ordered[low - 1]) if low else None,
+        float(ordered[count - high]) if high else None,
+    )
+
+
+@functools.lru_cache(maxsize=1024)
+def _interval_ranks(count: int, quantile: float, level: float) -> tuple[int, int]:
+    """Return the rank of the lower end from below, and of the upper end from above; 0 for none."""
     log_factorials = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, count + 1)))])
     counts_below = np.arange(count + 1)
     log_chances = log_factorials[-1] - log_factorials - log_factorials[::-1]
@@ -125,10 +136,7 @@ def quantile_interval(ordered: FloatArray, quantile: float, level: float) -> Int
         int(np.searchsorted(np.cumsum(cumulated_side), level / 2.0, side="right"))
         for cumulated_side in (chances, chances[::-1])
     )
-    return (
-        float(ordered[low - 1]) if low else None,
-        float(ordered[count - high]) if high else None,
-    )
+    return low, high
 
 
 def median_at_any_stop(ordered: Sequence[float] | FloatArray, level: float) -> Interval:

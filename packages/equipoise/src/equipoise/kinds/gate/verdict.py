@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 
-import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from equipoise._native import BettingSequence
 from equipoise.campaign.blocks import seconds_of_conditions
 from equipoise.campaign.interim import (
     CampaignKind,
@@ -217,25 +214,10 @@ def _median_block_count(
     """Return the median number of blocks until the interval excludes the margin."""
     count = len(blocks)
     extra_blocks = min(max(FORECAST_GROWTH * count, MIN_FORECAST_BLOCKS), MAX_FORECAST_BLOCKS)
-    # The engine estimates the typical log ratio, the effect of the order, and the scale.
-    _, order_effect, _ = blocks.engine.centre() or (0.0, 0.0, 0.0)
-    differences, orders, tolerances = blocks.differences, blocks.orders, blocks.tolerances
-    generator = np.random.default_rng(seed)
-    block_counts: list[float] = []
-    for _ in range(continuation_count):
-        drawn_blocks = generator.integers(count, size=extra_blocks)
-        coins = generator.choice(np.array([-1, 1], dtype=np.int8), extra_blocks)
-        # A drawn block has the effect of the new order in place of the measured order.
-        corrections = order_effect * (coins - orders[drawn_blocks])
-        continued_sequence = BettingSequence(
-            np.concatenate((differences, differences[drawn_blocks] + corrections)),
-            np.concatenate((orders, coins)),
-            np.concatenate((tolerances, tolerances[drawn_blocks])),
-        )
-        needed = continued_sequence.blocks_to_exclude(margin, level)
-        block_counts.append(math.inf if needed is None else max(needed, count + 1))
-    median = sorted(block_counts)[continuation_count // 2]
-    return None if math.isinf(median) else int(median)
+    remaining = blocks.engine.blocks_to_exclude_margin(
+        level, margin, extra_blocks, continuation_count, seed
+    )
+    return None if remaining is None else count + remaining
 
 
 def comparison_state(

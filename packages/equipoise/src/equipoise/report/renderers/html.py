@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 MAX_FLAME_GRAPH_BYTES = 750_000
 """Maximum size of a flame graph in a page; a page must be small enough to send."""
+_MAX_REMEMBERED_TEXTS = 4096
+"""Number of texts whose visible form is kept, because the pages of a site share most texts."""
 _TEMPLATES_FOLDER = Path(__file__).parent.parent / "templates"
 _SCRIPTS = ("tables.js", "page.js", "download.js")
 """Files of the page's script, in the order in which they run."""
@@ -105,7 +107,7 @@ def page_environment(*, has_several: bool) -> jinja2.Environment:
     def with_visible_characters(value: object) -> object:
         """Make control characters visible; some of them reverse the text around them."""
         is_text = isinstance(value, str) and not isinstance(value, Markup)
-        return unbroken(visible_lines(str(value))) if is_text else value
+        return readable_text(str(value)) if is_text else value
 
     def typed(command: str) -> Markup:
         """Return a command with its own spaces, so that a reader can copy it."""
@@ -126,6 +128,12 @@ def page_environment(*, has_several: bool) -> jinja2.Environment:
     )
     environment.filters |= {"typed": typed, "label": label}
     return environment
+
+
+@functools.lru_cache(maxsize=_MAX_REMEMBERED_TEXTS)
+def readable_text(text: str) -> str:
+    """Return a text with visible control characters, and with numbers next to their units."""
+    return unbroken(visible_lines(text)).encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _with_visible_texts(value: Any) -> Any:

@@ -1,4 +1,8 @@
-"""Renderer that writes the pages of a site: the page of a campaign, and the index.
+"""Renderer that writes the pages of a site: the page of a campaign, the index, and its lists.
+
+A list is a page with lines for which the index has no room. The lines of all lists are also in a
+script, which the index loads when the reader searches: a page from ``file://`` may load a script,
+but no other data.
 
 All pages share one style and one script, which are files next to them, so a page has a few
 kilobytes. A page loads these files and nothing else, also from ``file://``.
@@ -6,8 +10,9 @@ kilobytes. A page loads these files and nothing else, also from ``file://``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+import msgspec
 from msgspec import Struct
 
 from equipoise.figures.save import vega_library
@@ -16,6 +21,7 @@ from equipoise.report.news import Tone
 from equipoise.report.renderers.html import (
     page_environment,
     page_script,
+    readable_text,
     render_page,
     template_text,
 )
@@ -24,6 +30,8 @@ from equipoise.shared.pictures import require_figures
 ASSETS = "assets"
 """Folder of the files that all pages share."""
 _STYLE, _SCRIPT, _SEARCH = f"{ASSETS}/site.css", f"{ASSETS}/page.js", f"{ASSETS}/search.js"
+LISTED_LINES = f"{ASSETS}/lines.js"
+"""Path of the script with the lines of all lists."""
 CHART_LIBRARY = f"{ASSETS}/vega.js"
 """Path of the library that draws charts; only pages with charts load it."""
 _POLICY = (
@@ -53,6 +61,21 @@ class IndexSection(Struct, frozen=True):
     title: str
     anchor: str
     lines: Sequence[Line]
+    total: int
+    """Number of lines, including those on lists."""
+    rest: str | None = None
+    """Address of the list that continues the lines; relative to the index."""
+
+
+class ListPage(Struct, frozen=True):
+    """A page that continues a section of the index. It is one folder below the index."""
+
+    title: str
+    lines: Sequence[Line]
+    before: str
+    """Address of the page with the lines before these, relative to the index."""
+    after: str | None
+    """Address of the page with the lines after these, relative to the index."""
 
 
 def shared_files() -> Mapping[str, bytes]:
@@ -82,14 +105,37 @@ def campaign_page(document: Document, note: str) -> str:
     return render_page("site_campaign.html.jinja", [document], note=note, **_addresses("../"))
 
 
-def index_page(title: str, sections: Sequence[IndexSection], *, feed: str) -> str:
+def index_page(title: str, sections: Sequence[IndexSection], *, feed: str) -> bytes:
     """Return the index; ``feed`` is the address of the feed."""
-    text = (
-        page_environment(has_several=False)
-        .get_template("site_index.html.jinja")
-        .render(title=title, sections=sections, feed=feed, **_addresses(""))
+    listed_count = sum(section.total - len(section.lines) for section in sections)
+    return _rendered(
+        "site_index.html.jinja",
+        title=title,
+        sections=sections,
+        feed=feed,
+        listed_count=listed_count,
+        listed_lines=LISTED_LINES,
+        **_addresses(""),
     )
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def list_page(title: str, page: ListPage) -> bytes:
+    """Return a list; ``title`` is the title of the index."""
+    return _rendered("site_list.html.jinja", site_title=title, page=page, **_addresses("../"))
+
+
+def listed_lines(lines: Iterable[Line]) -> bytes:
+    """Return the script with the lines of all lists, for the search of the index."""
+    rows = [
+        [readable_text(line.text), line.page, readable_text(" · ".join(line.facts)), line.tone]
+        for line in lines
+    ]
+    return b"globalThis.listedLines = " + msgspec.json.encode(rows) + b";\n"
+
+
+def _rendered(template: str, **context: object) -> bytes:
+    text = page_environment(has_several=False).get_template(template).render(**context)
+    return text.encode("utf-8", "backslashreplace")
 
 
 def _addresses(top: str) -> Mapping[str, str]:
