@@ -114,7 +114,7 @@ bench: $(VENV)/dev $(VENV)/package ## run every benchmark (hours; wants an idle 
 .PHONY: test-suites
 test-suites: $(VENV)/dev $(VENV)/package ## fetch all benchmark tools (minutes), and gate their suites
 	@scripts/test_tools.sh
-	@$(PYTHON_IN_VENV) -m pytest -q packages/equipoise/tests/suites
+	@EQUIPOISE_TEST_TOOLS="$${EQUIPOISE_TEST_TOOLS:-$$HOME/.cache/equipoise-test-tools}" $(PYTHON_IN_VENV) -m pytest -q packages/equipoise/tests/suites
 
 .PHONY: chaos
 chaos: $(VENV)/dev $(VENV)/package ## kill, fill disks and starve: 300 faults, and what must hold (20 minutes)

@@ -56,8 +56,6 @@ LONG_FILES = (
     "tests/fuzz/test_cases.py",
     "packages/equipoise/tests/why/test_planted.py",
     "tests/docs/test_examples.py",
-    "packages/equipoise/tests/suites/adapters/test_catch2.py",
-    "packages/equipoise/tests/suites/adapters/test_cargo.py",
     "packages/equipoise/tests/kinds/gate/test_tools.py",
     "packages/equipoise/tests/suites/adapters/test_jmh.py",
     "packages/equipoise/tests/cli/test_resume.py",

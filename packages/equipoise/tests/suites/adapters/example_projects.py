@@ -14,6 +14,11 @@ EXAMPLES = Path(__file__).parents[5] / "docs/examples/suites"
 TEST_TOOLS = Path(
     os.environ.get("EQUIPOISE_TEST_TOOLS", Path.home() / ".cache/equipoise-test-tools")
 )
+gates_a_suite = pytest.mark.skipif(
+    "EQUIPOISE_TEST_TOOLS" not in os.environ,
+    reason="takes minutes: make test-suites, or EQUIPOISE_TEST_TOOLS (scripts/test_tools.sh)",
+)
+"""Mark of tests that gate, or compile, the whole suite of a tool."""
 GATE_OPTIONS = ("--min-effect", "50", "--budget", "400", "--json", "-")
 """Options for a decision on a busy host."""
 

@@ -10,12 +10,8 @@ from pathlib import Path
 import pytest
 
 from packages.equipoise.tests.programs import finished
-from packages.equipoise.tests.repositories import MadeRepository, repository
+from packages.equipoise.tests.suites.adapters.example_projects import TEST_TOOLS
 
-EXAMPLES = Path(__file__).parents[5] / "docs/examples/suites"
-TEST_TOOLS = Path(
-    os.environ.get("EQUIPOISE_TEST_TOOLS", Path.home() / ".cache/equipoise-test-tools")
-)
 OLDEST_NODE = (20, 0)
 NEWER_NODE = f"node-linux-{'arm64' if platform.machine() == 'aarch64' else 'x64'}"
 
@@ -39,21 +35,3 @@ def variables_with_newer_node() -> Mapping[str, str]:
 def node_version(variables: Mapping[str, str]) -> tuple[int, ...]:
     done = finished(["node", "--version"], env={**os.environ, **variables})
     return tuple(map(int, done.stdout.strip().removeprefix("v").split(".")))[:2]
-
-
-def example_with_more_work(folder: Path, tool: str) -> MadeRepository:
-    """The example of a tool; the later of two revisions does more than the work of its patch.
-
-    A busy host shows ten times the work, but not 5 %.
-    """
-    project = repository(folder / "project")
-    for file in sorted((EXAMPLES / tool).iterdir()):
-        if file.is_file():
-            project.write(file.name, file.read_text())
-    patch = (EXAMPLES / tool / "slower.patch").read_text()
-    assert "+const NUMBERS = 21000" in patch
-    project.write("slower.patch", patch.replace("21000", "200000"))
-    project.commit()
-    project.git("apply", "slower.patch")
-    project.commit()
-    return project

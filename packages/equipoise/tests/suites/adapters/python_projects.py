@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from pathlib import Path
 
 import pytest
 
 from packages.equipoise.tests.repositories import MadeRepository, repository
-
-ROOT = Path(__file__).parents[5]
-TEST_TOOLS = Path(
-    os.environ.get("EQUIPOISE_TEST_TOOLS", Path.home() / ".cache/equipoise-test-tools")
-)
+from packages.equipoise.tests.suites.adapters.example_projects import EXAMPLES, TEST_TOOLS
 
 
 def python_of(environment: str, tool: str) -> str:
@@ -27,8 +22,7 @@ def python_of(environment: str, tool: str) -> str:
 def example_project(folder: Path, tool: str) -> MadeRepository:
     """A repository with the example of a tool; its later commit has ``slower.patch``."""
     project = repository(folder / "project")
-    example = ROOT / "docs/examples/suites" / tool
-    shutil.copytree(example, project.path, dirs_exist_ok=True)
+    shutil.copytree(EXAMPLES / tool, project.path, dirs_exist_ok=True)
     patch = folder / "slower.patch"
     (project.path / patch.name).rename(patch)
     project.commit()

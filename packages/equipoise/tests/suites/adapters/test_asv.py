@@ -19,6 +19,7 @@ from packages.equipoise.tests.cli.conftest import Gate
 from packages.equipoise.tests.kinds.gate.test_command import document
 from packages.equipoise.tests.programs import finished
 from packages.equipoise.tests.repositories import MadeRepository, repository
+from packages.equipoise.tests.suites.adapters.example_projects import gates_a_suite
 from packages.equipoise.tests.suites.adapters.python_projects import example_project, python_of
 from packages.equipoise.tests.suites.test_finding import written
 from packages.equipoise.tests.suites.test_trial import reported, run
@@ -411,6 +412,7 @@ def test_the_modules_are_those_of_the_revision(python: str, tmp_path: Path) -> N
     assert "which is neither revision" in done.stderr
 
 
+@gates_a_suite
 @live
 def test_a_gate_compares_the_unchanged_example(python: str, tmp_path: Path, gate: Gate) -> None:
     project = example_project(tmp_path, "asv")

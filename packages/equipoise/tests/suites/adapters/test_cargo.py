@@ -13,6 +13,7 @@ from packages.equipoise.tests.suites.adapters.example_projects import (
     GATE_OPTIONS,
     example_with_more_work,
     fetched_tool,
+    gates_a_suite,
 )
 from packages.equipoise.tests.suites.test_trial import reported, run
 
@@ -98,6 +99,7 @@ def test_divan_has_a_limit_unless_the_user_set_one(
     assert [*values] == [f"limit-{limit} time_s"]
 
 
+@gates_a_suite
 @pytest.mark.live("cargo")
 def test_a_workspace_of_criterion_divan_and_bencher_and_their_copies_of_codspeed(
     tmp_path: Path,
@@ -121,6 +123,7 @@ def test_a_workspace_of_criterion_divan_and_bencher_and_their_copies_of_codspeed
     assert not (COMPILED / "criterion").exists()
 
 
+@gates_a_suite
 @pytest.mark.live("cargo", "git")
 def test_more_work_in_the_example_is_found(tmp_path: Path, gate: Gate) -> None:
     variables = offline()

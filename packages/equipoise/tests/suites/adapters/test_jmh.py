@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import sys
 from collections.abc import Sequence
@@ -19,13 +18,15 @@ from packages.equipoise.tests.cli.conftest import Gate
 from packages.equipoise.tests.kinds.gate.test_command import document
 from packages.equipoise.tests.programs import finished
 from packages.equipoise.tests.repositories import repository
+from packages.equipoise.tests.suites.adapters.example_projects import (
+    EXAMPLES,
+    TEST_TOOLS,
+    gates_a_suite,
+)
 from packages.equipoise.tests.suites.test_finding import written
 from packages.equipoise.tests.suites.test_trial import reported, run
 
-EXAMPLE = Path(__file__).parents[5] / "docs/examples/suites/jmh"
-TEST_TOOLS = Path(
-    os.environ.get("EQUIPOISE_TEST_TOOLS", Path.home() / ".cache/equipoise-test-tools")
-)
+EXAMPLE = EXAMPLES / "jmh"
 MAVEN_REPOSITORY = TEST_TOOLS / "maven"
 VERSION = "1.37"
 JMH = TOOLS["jmh"]
@@ -344,6 +345,7 @@ def maven(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JDK_JAVA_OPTIONS", f"-Djava.io.tmpdir={folder}")
 
 
+@gates_a_suite
 @pytest.mark.live("mvn", package="maven")
 @pytest.mark.usefixtures("maven")
 def test_the_example_gated_with_more_work_is_slower(tmp_path: Path, gate: Gate) -> None:

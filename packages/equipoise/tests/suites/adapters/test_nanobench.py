@@ -16,6 +16,7 @@ from packages.equipoise.tests.suites.adapters.example_projects import (
     GATE_OPTIONS,
     example_with_more_work,
     fetched_tool,
+    gates_a_suite,
 )
 from packages.equipoise.tests.suites.test_finding import written
 from packages.equipoise.tests.suites.test_trial import reported, run
@@ -103,6 +104,7 @@ def test_benchmarks_and_failures_of_the_real_tool(tmp_path: Path) -> None:
     assert failure["unknown_because"].startswith("nanobench: iterations overflow")
 
 
+@gates_a_suite
 @pytest.mark.live("c++", package="g++")
 @pytest.mark.live("cmake", "make", "git")
 def test_more_work_in_the_example_is_found(tmp_path: Path, gate: Gate) -> None:

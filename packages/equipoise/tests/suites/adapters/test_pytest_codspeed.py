@@ -14,7 +14,7 @@ from packages.equipoise.tests.cli.conftest import Gate
 from packages.equipoise.tests.kinds.gate.test_command import document
 from packages.equipoise.tests.programs import finished
 from packages.equipoise.tests.repositories import everything_in
-from packages.equipoise.tests.suites.adapters.example_projects import GATE_OPTIONS
+from packages.equipoise.tests.suites.adapters.example_projects import GATE_OPTIONS, gates_a_suite
 from packages.equipoise.tests.suites.adapters.python_projects import example_project, python_of
 from packages.equipoise.tests.suites.test_finding import written
 from packages.equipoise.tests.suites.test_trial import reported
@@ -203,6 +203,7 @@ def test_an_async_function_in_an_async_test_is_refused(tmp_path: Path) -> None:
     assert "RuntimeError: Cannot run the event loop while another loop is running" in done.stdout
 
 
+@gates_a_suite
 @live
 def test_a_gate_compares_the_unchanged_example(tmp_path: Path, gate: Gate) -> None:
     python = python_of("codspeed", "pytest")

@@ -11,10 +11,12 @@ import pytest
 from equipoise.suites.finding import only_suite_in, suites_in
 from packages.equipoise.tests.cli.conftest import Gate
 from packages.equipoise.tests.kinds.gate.test_command import document
-from packages.equipoise.tests.suites.adapters.node_projects import (
+from packages.equipoise.tests.suites.adapters.example_projects import (
+    GATE_OPTIONS,
     example_with_more_work,
-    packages_of,
+    gates_a_suite,
 )
+from packages.equipoise.tests.suites.adapters.node_projects import packages_of
 from packages.equipoise.tests.suites.test_finding import written
 from packages.equipoise.tests.suites.test_trial import reported, run
 
@@ -191,13 +193,13 @@ def test_an_error_that_the_script_catches_is_not_lost(version: str, tmp_path: Pa
     assert done.stderr == f"bad: tinybench {version}: no data\n"
 
 
+@gates_a_suite
 @pytest.mark.live("npm")
 def test_the_example_of_tinybench_with_more_work_is_slower(tmp_path: Path, gate: Gate) -> None:
     packages = packages_of("tinybench", VERSIONS[-1])
-    project = example_with_more_work(tmp_path, "tinybench")
+    project = example_with_more_work(tmp_path, "tinybench", "21000", "200000")
     options = ("--build", f"ln -s {packages} node_modules", "--metrics", "numbers > sum time_s")
-    limits = ("--min-effect", "50", "--budget", "400", "--json", "-")
-    answer = gate(project, "--baseline", "HEAD~1", "--kind", "tinybench", *options, *limits)
+    answer = gate(project, "--baseline", "HEAD~1", "--kind", "tinybench", *options, *GATE_OPTIONS)
     assert answer.status == 1, answer
     (row,) = document(answer)["gate"]["rows"]
     assert (row["benchmark"], row["outcome"]) == ("numbers > sum", "slower")

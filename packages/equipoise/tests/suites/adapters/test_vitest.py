@@ -12,8 +12,12 @@ from equipoise.suites.finding import only_suite_in, suites_in
 from packages.equipoise.tests.cli.conftest import Gate
 from packages.equipoise.tests.kinds.gate.test_command import document
 from packages.equipoise.tests.programs import finished
-from packages.equipoise.tests.suites.adapters.node_projects import (
+from packages.equipoise.tests.suites.adapters.example_projects import (
+    GATE_OPTIONS,
     example_with_more_work,
+    gates_a_suite,
+)
+from packages.equipoise.tests.suites.adapters.node_projects import (
     packages_of,
     variables_with_newer_node,
 )
@@ -227,18 +231,18 @@ def test_a_benchmark_of_vitest_that_throws_is_named(tmp_path: Path) -> None:
     assert done.stderr.splitlines()[-1] == ("sort.bench.js > bad: vitest 4.1.12: no data")
 
 
+@gates_a_suite
 @pytest.mark.live("npx", package="npm")
 def test_the_example_of_vitest_with_more_work_is_slower(tmp_path: Path, gate: Gate) -> None:
     packages = packages_of("vitest", "4.1.12")
-    project = example_with_more_work(tmp_path, "vitest")
+    project = example_with_more_work(tmp_path, "vitest", "21000", "200000")
     options = (
         "--build",
         f"ln -s {packages} node_modules",
         "--metrics",
         "sum.bench.js > sum time_s",
     )
-    limits = ("--min-effect", "50", "--budget", "400", "--json", "-")
-    answer = gate(project, "--baseline", "HEAD~1", "--kind", "vitest", *options, *limits)
+    answer = gate(project, "--baseline", "HEAD~1", "--kind", "vitest", *options, *GATE_OPTIONS)
     assert answer.status == 1, answer
     (row,) = document(answer)["gate"]["rows"]
     assert (row["benchmark"], row["outcome"]) == ("sum.bench.js > sum", "slower")
