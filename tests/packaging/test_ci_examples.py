@@ -111,7 +111,7 @@ def test_the_site_of_the_example_is_a_command_line() -> None:
     (line,) = [step["run"] for step in steps if "equipoise site" in step.get("run", "")]
     options = site.make_context("site", shlex.split(line)[2:]).params
     (pages,) = [step["with"] for step in steps if "upload-pages" in step.get("uses", "")]
-    assert str(options["output"]) == pages["path"]
+    assert str(options["folder"]) == pages["path"]
 
 
 def test_the_action_gives_every_input_to_the_gate(tmp_path: Path) -> None:

@@ -55,6 +55,7 @@ def test_a_kept_file_needs_no_cargo(nothing_kept: Path, monkeypatch: pytest.Monk
 def test_the_whole_test_command_fetches_before_the_network_is_gone(tmp_path: Path) -> None:
     # The order is what counts: `make test` starts the namespaces after it.
     shutil.copytree(ROOT / "scripts", tmp_path / "scripts")
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
     (tmp_path / "tests").mkdir()
     shutil.copy(crates.__file__, tmp_path / "tests")
     told = "import sys; sys.path.insert(0, 'scripts'); import run_tests as it; "

@@ -26,7 +26,7 @@ from equipoise.helpers.executed_files import FOLDER_VARIABLE
 from equipoise.helpers.executed_files import __file__ as RECORDER
 from equipoise.measure.trials import own_environment
 from equipoise.measure.workload_metrics import run_for_metrics
-from equipoise.model.errors import ConditionFailed, UnusableInput
+from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Condition
 from equipoise.model.revisions import Revision
 from equipoise.revisions.checkout import changes_between
@@ -79,6 +79,7 @@ def observe_files(
 ) -> ObservedFiles | None:
     """Run a condition once, untimed, and return its files; ``None`` if the run fails.
 
+    The campaign itself reports what is wrong with a benchmark that fails.
     A tool must have `BenchmarkTool.records_files`. ``blobs`` are those of `tracked_blobs`.
     ``scratch`` is a private folder.
     """
@@ -93,12 +94,13 @@ def observe_files(
         variables[_SEARCH_PATH] = os.pathsep.join([str(folder), *([given] if given else [])])
     observed = replace(condition, environment=variables)
     try:
-        run_for_metrics(observed, own_environment(), scratch, timeout_s)
+        run = run_for_metrics(observed, own_environment(), scratch, timeout_s)
         records = [
             msgspec.json.decode(file.read_bytes(), type=_Record) for file in folder.glob("*.json")
         ]
-    except (ConditionFailed, OSError, msgspec.DecodeError):
-        # The campaign itself reports what is wrong with the benchmark.
+    except (OSError, msgspec.DecodeError):
+        return None
+    if run.failure is not None:
         return None
     is_recorded = bool(records) if tool else any(record.parent == os.getpid() for record in records)
     files = (
