@@ -33,7 +33,7 @@ from equipoise.studies.catalogue import analysis_of, with_findings
 _MAX_PROBLEMS = 5
 """Maximum number of campaigns without a page that are named."""
 _DEFAULT_FULL_PAGES = 10
-_DEFAULT_BUDGET_S = 45.0
+_DEFAULT_BUDGET_S = 120.0
 
 
 class SiteOptions(Struct, frozen=True, kw_only=True):
