@@ -4,16 +4,21 @@
 
     python -m benchmarks.suites.planted --results FILE            # all tools
     python -m benchmarks.suites.planted --results FILE go jmh     # two
+    python -m benchmarks.suites.planted --results FILE --at-once 2
 
 Each example of docs/examples/suites is gated in a repository of three commits: the example, one
 with another comment, and one with its ``slower.patch``, which plants 5 % more work. Each gate is
 appended to the file at once, and gates that the file has are not run again. Prints one row for each
 tool; ends with 1 if a tool found fewer slowdowns than `MIN_FOUND`, or had more than `MAX_RED`.
+
+``--at-once 2`` measures two tools at once, each on a CPU of its own. Each is a noisy neighbour of
+the other, so a rate of errors is tested harder, and the seconds are an upper bound.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import shutil
@@ -22,9 +27,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 from benchmarks.environments import python_with
@@ -137,6 +145,28 @@ class Gate:
     load: float
     """Average number of running processes of the last minute, before the gate."""
     error: str = ""
+    at_once: int = 1
+    """Number of tools that were measured at once."""
+
+
+class Places:
+    """The places where a tool can be measured: words that begin its commands."""
+
+    def __init__(self, at_once: int) -> None:
+        """Have one place for each tool, with a CPU of its own unless there is only one place."""
+        self._free: SimpleQueue[tuple[str, ...]] = SimpleQueue()
+        cpus = itertools.cycle(sorted(os.sched_getaffinity(0)))
+        for cpu in itertools.islice(cpus, at_once):
+            self._free.put(() if at_once == 1 else ("taskset", "--cpu-list", str(cpu)))
+
+    @contextmanager
+    def free_place(self) -> Iterator[tuple[str, ...]]:
+        """Wait for a place, and take it for the block of this context."""
+        place = self._free.get()
+        try:
+            yield place
+        finally:
+            self._free.put(place)
 
 
 def repository_of(example: Example, folder: Path) -> None:
@@ -158,7 +188,15 @@ def repository_of(example: Example, folder: Path) -> None:
     commit("slower")
 
 
-def gate(example: Example, folder: Path, *, planted: bool, budget: float) -> Gate:
+def gate(
+    example: Example,
+    folder: Path,
+    *,
+    planted: bool,
+    budget: float,
+    place: tuple[str, ...],
+    at_once: int,
+) -> Gate:
     """Gate the last commit against the second, or the second against the first."""
     baseline, candidate = ("comment", "slower") if planted else ("plain", "comment")
     result = folder / ".git/gate.json"
@@ -171,8 +209,10 @@ def gate(example: Example, folder: Path, *, planted: bool, budget: float) -> Gat
     began = time.perf_counter()
     done = subprocess.run(
         [
+            *place,
             *("equipoise", "gate", "--baseline", baseline, "--candidate", candidate),
             *("--budget", f"{budget:g}", "--json", result),
+            *(("--allow-concurrent",) if at_once > 1 else ()),
             *example.options,
         ],
         cwd=folder,
@@ -194,6 +234,7 @@ def gate(example: Example, folder: Path, *, planted: bool, budget: float) -> Gat
         budget=budget,
         load=load,
         error="" if done.returncode in GATE_STATUSES else done.stderr.strip()[-300:],
+        at_once=at_once,
     )
 
 
@@ -203,7 +244,7 @@ def gates_of(path: Path) -> list[Gate]:
     return [Gate(**json.loads(line)) for line in lines]
 
 
-def measured(example: Example, asked: argparse.Namespace) -> None:
+def measure(example: Example, asked: argparse.Namespace, place: tuple[str, ...]) -> None:
     """Run the gates of a tool that the file lacks."""
     path: Path = asked.results
     counts = {
@@ -218,7 +259,14 @@ def measured(example: Example, asked: argparse.Namespace) -> None:
         repository_of(example, folder)
         for planted in wanted:
             budget = example.budget if planted else UNCHANGED_BUDGET
-            answer = gate(example, folder, planted=planted, budget=budget)
+            answer = gate(
+                example,
+                folder,
+                planted=planted,
+                budget=budget,
+                place=place,
+                at_once=asked.at_once,
+            )
             print(f"{answer}", file=sys.stderr, flush=True)
             if answer.error:
                 return
@@ -244,14 +292,21 @@ def main() -> int:
     parser.add_argument("--results", type=Path, required=True, help="file of gates, appended to")
     parser.add_argument("--planted", type=int, default=PLANTED, help="gates with 5 %% more work")
     parser.add_argument("--unchanged", type=int, default=UNCHANGED, help="gates without a change")
+    parser.add_argument("--at-once", type=int, default=1, metavar="N", help="tools at once")
     asked = parser.parse_args()
     chosen = [
         example
         for example in EXAMPLES_OF_TOOLS
         if not asked.tools or {example.folder, example.tool} & {*asked.tools}
     ]
-    for example in chosen:
-        measured(example, asked)
+    places = Places(asked.at_once)
+
+    def measure_somewhere(example: Example) -> None:
+        with places.free_place() as place:
+            measure(example, asked, place)
+
+    with ThreadPoolExecutor(asked.at_once) as executor:
+        list(executor.map(measure_somewhere, chosen))
     gates = gates_of(asked.results)
     columns = f"{'red':>8} {'undecided':>10} {'blocks':>7} {'seconds':>8}"
     print(f"{'':<20} {'5 % more work':^36} {'no change':^36}")
