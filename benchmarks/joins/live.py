@@ -4,7 +4,8 @@
 groups with quotas of a CPU, and one has a busy neighbour. Each has its own host identity and its
 own ledger. Without the right to make control groups, the runners differ by ``nice`` alone, and the
 first line says so. Prints a line for each change; ends with 1 if more than 5 % of the joins without
-a change are red, or fewer than 95 % of the others, beyond two standard errors.
+a change are red, or fewer than 95 % of the others, beyond two standard errors. ``--results FILE``
+gets each join at once, and joins that the file has are not run again.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -74,8 +76,9 @@ def main(words: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--joins", type=int, default=200, help="without a change")
     parser.add_argument("--slower", type=int, default=40, help="joins of 5 %% more work")
-    parser.add_argument("--milliseconds", type=float, default=30.0, help="of one trial, alone")
-    parser.add_argument("--budget", type=float, default=60.0, help="seconds of each slice")
+    parser.add_argument("--milliseconds", type=float, default=120.0, help="of one trial, alone")
+    parser.add_argument("--budget", type=float, default=20.0, help="seconds of each slice")
+    parser.add_argument("--results", type=Path, help="file of joins, appended to")
     asked = parser.parse_args(words)
     is_right = True
     with contextlib.ExitStack() as stack:
@@ -85,40 +88,66 @@ def main(words: Sequence[str]) -> int:
         print(f"three runners at once, {how}; {asked.budget:g} s a slice", flush=True)
         work = calibrated(folder, asked.milliseconds / 1000)
         for percent, count in ((0.0, asked.joins), (5.0, asked.slower)):
-            outcomes = joins(folder, work, percent, count, groups, asked.budget)
+            if count == 0:
+                continue
+            kept = Kept(asked.results, percent, asked.budget)
+            outcomes = joins(folder, work, count, groups, kept)
             red = sum(outcome["red"] for outcome in outcomes)
-            share = red / max(1, count)
-            error = 2 * math.sqrt(0.05 * 0.95 / max(1, count))
+            share = red / count
+            error = 2 * math.sqrt(0.05 * 0.95 / count)
             is_right &= share <= 0.05 + error if percent == 0 else share >= 0.95 - error
             print(
                 f"{percent:g} % more work: {red} of {count} joins red, "
                 f"{sum(outcome['passes'] for outcome in outcomes)} pass; red slices: "
                 f"{sum(outcome['red slices'] for outcome in outcomes)} of {3 * count}; named: "
-                f"{dict(sum((outcome['named'] for outcome in outcomes), Counter()))}",
+                f"{dict(Counter(name for outcome in outcomes for name in outcome['named']))}",
                 flush=True,
             )
     return 0 if is_right else 1
 
 
+@dataclass(frozen=True)
+class Kept:
+    """The joins of one change and budget in a file of results."""
+
+    file: Path | None
+    percent: float
+    """Planted slowdown."""
+    budget: float
+    """Seconds of each slice."""
+
+    def outcomes(self) -> list[dict[str, Any]]:
+        """Return what came of the joins that the file has."""
+        lines = self.file.read_text().splitlines() if self.file and self.file.exists() else []
+        rows = map(json.loads, lines)
+        return [
+            row for row in rows if (row["percent"], row["budget"]) == (self.percent, self.budget)
+        ]
+
+    def keep(self, outcome: dict[str, Any]) -> None:
+        """Append an outcome to the file."""
+        if self.file is not None:
+            row = {"percent": self.percent, "budget": self.budget, **outcome}
+            with self.file.open("a") as stream:
+                stream.write(json.dumps(row) + "\n")
+
+
 def joins(
-    folder: Path,
-    work: int,
-    percent: float,
-    count: int,
-    groups: Sequence[Path | None],
-    budget: float,
+    folder: Path, work: int, count: int, groups: Sequence[Path | None], kept: Kept
 ) -> list[dict[str, Any]]:
-    """Make a repository with both revisions, and run joined gates between them."""
-    project = folder / f"project {percent:g}"
+    """Make a repository with both revisions, and run the joined gates that are not kept yet."""
+    project = folder / f"project {kept.percent:g}"
     project.mkdir()
     git(project, "init", "--quiet", ".")
     shutil.copy(HERE / "spinning.c", project)
-    for name, amount in (("first", work), ("second", round(work * (1 + percent / 100)))):
+    for name, amount in (("first", work), ("second", round(work * (1 + kept.percent / 100)))):
         (project / "Makefile").write_text(f"# {name}\n{MAKEFILE.format(work=amount)}")
         commit(project)
-    outcomes = []
-    for number in range(count):
-        outcomes.append(join(project, folder / f"{percent:g}-{number}", groups, budget))
+    outcomes = kept.outcomes()[:count]
+    for number in range(len(outcomes), count):
+        outcome = join(project, folder / f"{kept.percent:g}-{number}", groups, kept.budget)
+        kept.keep(outcome)
+        outcomes.append(outcome)
         print(f"\r{number + 1}/{count}", end="", file=sys.stderr, flush=True)
     print("\r\x1b[K", end="", file=sys.stderr)
     return outcomes
@@ -176,7 +205,7 @@ def join(
     return {
         "red": done.returncode,
         "passes": row["outcome"] == "passes",
-        "named": Counter(name for name, outcome in outcomes.items() if outcome == "slower"),
+        "named": [name for name, outcome in outcomes.items() if outcome == "slower"],
         "red slices": sum((host["equivalence_ci"][0] or 0) > low for host in row["hosts"]),
     }
 
