@@ -327,3 +327,20 @@ def test_everything_together_matches_measures_and_runs_a_study(
         done = called((everything / "equipoise", *words), tmp_path, bare)
         assert done.returncode == 0, done.stderr
         assert json.loads(done.stdout)["schema"].startswith("equipoise.")
+
+
+WITHIN_TOOLS = ("equipoise.helpers.pytest_counting", "equipoise.helpers.pytest_plugin")
+"""Modules that only the environment of a benchmark tool imports."""
+EVERY_MODULE = f"""
+import importlib, pkgutil, equipoise
+for module in pkgutil.walk_packages(equipoise.__path__, "equipoise."):
+    if module.name not in {WITHIN_TOOLS} and not module.name.endswith("__main__"):
+        importlib.import_module(module.name)
+"""
+
+
+def test_every_module_is_imported_where_there_is_no_benchmark_tool(
+    everything: Path, bare: dict[str, str]
+) -> None:
+    done = finished([everything / "python", "-c", EVERY_MODULE], env=bare)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -26,7 +26,6 @@ from equipoise import helpers
 from equipoise.helpers import executed_files
 from equipoise.helpers.allocation_counts import RECORDER, Counts
 from equipoise.helpers.asv_program import REVISION_TREE_VARIABLE
-from equipoise.helpers.pytest_plugin import RUNNING_VARIABLE
 from equipoise.model.revisions import SourcePlace
 from equipoise.suites.running import TIMEOUT_VARIABLE, run_to_end, stopped_at
 from equipoise.suites.searching import first_file_with, folders_up_to, place_in, text_in
@@ -36,6 +35,8 @@ COMMAND = ("pytest", "-q", "-p", "no:cacheprovider")
 ENVIRONMENT = {REVISION_TREE_VARIABLE: "{tree}", "EQUIPOISE_GATE_INSTEAD_OF": "{own}"}
 TRIED_WITH = "pytest-benchmark 5, pytest-codspeed 3 to 5"
 _PLUGIN = "equipoise.helpers.pytest_plugin"
+_RUNNING_VARIABLE = "EQUIPOISE_PYTEST_RUNNING"
+"""Variable of the plugin, which only an environment with pytest imports."""
 _COUNTS = "--count-allocations"
 """Word of a command that counts; pytest does not get it."""
 _FILE_NAME = r"(test|bench)\w*\.py|\w+_(test|bench)\w*\.py"
@@ -78,7 +79,7 @@ def run_pytest(command: Command, folder: Path, variables: Mapping[str, str]) -> 
     }
     running = folder / "running"
     if TIMEOUT_VARIABLE in os.environ:
-        own_variables[RUNNING_VARIABLE] = str(running)
+        own_variables[_RUNNING_VARIABLE] = str(running)
     ending = run_to_end(command, folder / "output", {**variables, **own_variables})
     if ending.problem is not None:
         raise stopped_at(text_in(running) or None, ending)
