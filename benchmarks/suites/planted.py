@@ -27,9 +27,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from queue import SimpleQueue
@@ -149,26 +148,6 @@ class Gate:
     """Number of tools that were measured at once."""
 
 
-class Places:
-    """The places where a tool can be measured: words that begin its commands."""
-
-    def __init__(self, at_once: int) -> None:
-        """Have one place for each tool, with a CPU of its own unless there is only one place."""
-        self._free: SimpleQueue[tuple[str, ...]] = SimpleQueue()
-        cpus = itertools.cycle(sorted(os.sched_getaffinity(0)))
-        for cpu in itertools.islice(cpus, at_once):
-            self._free.put(() if at_once == 1 else ("taskset", "--cpu-list", str(cpu)))
-
-    @contextmanager
-    def free_place(self) -> Iterator[tuple[str, ...]]:
-        """Wait for a place, and take it for the block of this context."""
-        place = self._free.get()
-        try:
-            yield place
-        finally:
-            self._free.put(place)
-
-
 def repository_of(example: Example, folder: Path) -> None:
     """Make the repository with the commits ``plain``, ``comment`` and ``slower``."""
     subprocess.run([*GIT, "init", "--quiet", folder], check=True)
@@ -194,10 +173,13 @@ def gate(
     *,
     planted: bool,
     budget: float,
-    place: tuple[str, ...],
+    cpu: tuple[str, ...],
     at_once: int,
 ) -> Gate:
-    """Gate the last commit against the second, or the second against the first."""
+    """Gate the last commit against the second, or the second against the first.
+
+    ``cpu`` are words before the command that choose its CPU.
+    """
     baseline, candidate = ("comment", "slower") if planted else ("plain", "comment")
     result = folder / ".git/gate.json"
     result.unlink(missing_ok=True)
@@ -209,7 +191,7 @@ def gate(
     began = time.perf_counter()
     done = subprocess.run(
         [
-            *place,
+            *cpu,
             *("equipoise", "gate", "--baseline", baseline, "--candidate", candidate),
             *("--budget", f"{budget:g}", "--json", result),
             *(("--allow-concurrent",) if at_once > 1 else ()),
@@ -244,7 +226,7 @@ def gates_of(path: Path) -> list[Gate]:
     return [Gate(**json.loads(line)) for line in lines]
 
 
-def measure(example: Example, asked: argparse.Namespace, place: tuple[str, ...]) -> None:
+def measure(example: Example, asked: argparse.Namespace, cpu: tuple[str, ...]) -> None:
     """Run the gates of a tool that the file lacks."""
     path: Path = asked.results
     counts = {
@@ -264,7 +246,7 @@ def measure(example: Example, asked: argparse.Namespace, place: tuple[str, ...])
                 folder,
                 planted=planted,
                 budget=budget,
-                place=place,
+                cpu=cpu,
                 at_once=asked.at_once,
             )
             print(f"{answer}", file=sys.stderr, flush=True)
@@ -299,14 +281,21 @@ def main() -> int:
         for example in EXAMPLES_OF_TOOLS
         if not asked.tools or {example.folder, example.tool} & {*asked.tools}
     ]
-    places = Places(asked.at_once)
+    free_cpus: SimpleQueue[tuple[str, ...]] = SimpleQueue()
+    cpus = itertools.cycle(sorted(os.sched_getaffinity(0)))
+    for cpu in itertools.islice(cpus, asked.at_once):
+        # One tool at a time may use all CPUs.
+        free_cpus.put(() if asked.at_once == 1 else ("taskset", "--cpu-list", str(cpu)))
 
-    def measure_somewhere(example: Example) -> None:
-        with places.free_place() as place:
-            measure(example, asked, place)
+    def measure_on_a_free_cpu(example: Example) -> None:
+        cpu = free_cpus.get()
+        try:
+            measure(example, asked, cpu)
+        finally:
+            free_cpus.put(cpu)
 
     with ThreadPoolExecutor(asked.at_once) as executor:
-        list(executor.map(measure_somewhere, chosen))
+        list(executor.map(measure_on_a_free_cpu, chosen))
     gates = gates_of(asked.results)
     columns = f"{'red':>8} {'undecided':>10} {'blocks':>7} {'seconds':>8}"
     print(f"{'':<20} {'5 % more work':^36} {'no change':^36}")

@@ -127,7 +127,7 @@ def common_benchmarks(
     benchmarks: list[Benchmark] = []
     warnings: list[CampaignWarning] = []
     for program in programs:
-        reader = tool if tool.listing.is_by_adapter else None
+        reader = tool if tool.listing.is_printed_by_adapter else None
         conditions, _ = conditions_of_gate([program], checkouts, reader)
         selections = [
             _list_benchmarks(

@@ -64,8 +64,8 @@ class Listing(Struct, frozen=True):
     """Arguments between the program and the user's options while the program lists benchmarks, if
     the program is an interpreter."""
 
-    is_by_adapter: bool = False
-    """Whether `BenchmarkTool.measure` prints the list, if the command has options for a list."""
+    is_printed_by_adapter: bool = False
+    """Whether `BenchmarkTool.measure` prints the list, because the tool cannot."""
 
     def command_for(self, selection: tuple[str, ...], command: tuple[str, ...]) -> tuple[str, ...]:
         """Return a command with the options of a short run, and those that choose a benchmark."""

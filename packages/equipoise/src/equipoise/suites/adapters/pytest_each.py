@@ -100,6 +100,6 @@ TOOL = BenchmarkTool(
     tried_with=TRIED_WITH,
     command=COMMAND,
     environment=ENVIRONMENT,
-    listing=Listing(_list, is_by_adapter=True),
+    listing=Listing(_list, is_printed_by_adapter=True),
     records_files=True,
 )
