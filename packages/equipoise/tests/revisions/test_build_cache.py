@@ -264,6 +264,23 @@ def test_late_process_uses_a_build_made_meanwhile(made: MadeRepository) -> None:
     assert times_built(made) == 1
 
 
+def test_build_completed_while_another_thread_cleans_up_is_kept(made: MadeRepository) -> None:
+    _, second, first = sources(made)
+    with opened(made) as cache:
+        tree = cache.get(second, "commit two").tree
+        record, unseen = cache._read_record, iter([None])
+
+        def read_early(key: str) -> object:
+            """Return the record; the first time, as it was just before the build was complete."""
+            is_second = key == key_of(cache.recipe, second)
+            return next(unseen, record(key)) if is_second else record(key)
+
+        cache._read_record = read_early  # type: ignore[assignment, method-assign]
+        cache.get(first, "commit one")
+        assert next(unseen, "read") == "read"
+        assert (tree / "program").read_text() == "two\n"
+
+
 BUILDER = """
 import sys
 from pathlib import Path

@@ -358,7 +358,7 @@ class BuildCache:
                 continue
             record = self._read_record(key)
             if record is None:
-                self._discard(key)
+                self._remove_incomplete(key)
             elif name == key:
                 with contextlib.suppress(OSError):
                     used_at = (self._folder / key / _RECORD_NAME).stat().st_mtime
@@ -370,23 +370,28 @@ class BuildCache:
             if key not in needed and self._discard(key):
                 excess_bytes -= size
 
+    def _remove_incomplete(self, key: str) -> None:
+        """Remove the build of a killed process, if no thread or process completes it meanwhile."""
+        with self._held_alone(key) as is_held:
+            if is_held and self._read_record(key) is None:
+                self._remove(key)
+
     def _discard(self, key: str) -> bool:
-        """Remove a build if no process uses the build; return whether the build was removed."""
+        """Remove a build if no other process uses it; return whether the build was removed."""
         if key in self._descriptors:
             os.close(self._descriptors.pop(key))
-        descriptor = self._try_to_lock(key, fcntl.LOCK_EX)
-        if descriptor is None:
-            return False
-        try:
-            folder = self._folder / key
-            with contextlib.suppress(OSError):
-                (folder / _RECORD_NAME).unlink()
-            _remove_build(folder, folder / _TREE_FOLDER / self.recipe.repository.top.name)
-            with contextlib.suppress(OSError):
-                (self._folder / f"{key}{_LOCK_SUFFIX}").unlink()
-        finally:
-            os.close(descriptor)
-        return True
+        with self._held_alone(key) as is_held:
+            if is_held:
+                self._remove(key)
+            return is_held
+
+    def _remove(self, key: str) -> None:
+        folder = self._folder / key
+        with contextlib.suppress(OSError):
+            (folder / _RECORD_NAME).unlink()
+        _remove_build(folder, folder / _TREE_FOLDER / self.recipe.repository.top.name)
+        with contextlib.suppress(OSError):
+            (self._folder / f"{key}{_LOCK_SUFFIX}").unlink()
 
     def _keep_lock(self, key: str, descriptor: int) -> None:
         """Keep a shared lock; close it if another thread already shares the lock."""
@@ -398,19 +403,26 @@ class BuildCache:
     def _lock_to_make_build(self, key: str) -> Iterator[bool]:
         """Hold the lock of a missing build alone; yield ``False`` if the build exists already."""
         while self._read_record(key) is None:
-            descriptor = self._try_to_lock(key, fcntl.LOCK_EX)
-            if descriptor is not None:
-                try:
+            with self._held_alone(key) as is_held:
+                if is_held:
                     yield self._read_record(key) is None
-                finally:
-                    os.close(descriptor)
-                return
+                    return
             self._pause()
         yield False
 
     def _pause(self) -> None:
         if self._stop_request.wait(_LOCK_POLL_S):
             raise EquipoiseError("the build was stopped")
+
+    @contextlib.contextmanager
+    def _held_alone(self, key: str) -> Iterator[bool]:
+        """Hold the lock of a build alone; yield ``False`` if anyone else holds the lock."""
+        descriptor = self._try_to_lock(key, fcntl.LOCK_EX)
+        try:
+            yield descriptor is not None
+        finally:
+            if descriptor is not None:
+                os.close(descriptor)
 
     def _try_to_lock(self, key: str, operation: int) -> int | None:
         """Return the file descriptor of a lock; ``None`` if another process holds the lock."""
