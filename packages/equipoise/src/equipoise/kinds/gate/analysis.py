@@ -131,6 +131,7 @@ def gate_result(plan: Plan, blocks: Blocks) -> GateResult | None:
         if len(plan.contrasts) == 1 or terms.counted_by
         else _shared_shortage(plan, rows, times),
         counted_by=terms.counted_by,
+        relinking=terms.relinking,
         failures=terms.failures,
         bisect_lines=joined_bisect_lines(
             {
