@@ -153,6 +153,7 @@ def resume(
     *,
     judge_factory: JudgeFactory = judge_for,
     runner_factory: RunnerFactory = native_runner,
+    adapt_runner: RunnerAdapter = lambda runner: runner,
     segment_factory: SegmentFactory = SegmentInProgress,
     clock: Callable[[], float] = time.monotonic,
     now: Callable[[], float] = time.time,
@@ -209,7 +210,7 @@ def resume(
             next_warmup=_next_block(record, "warmup"),
             next_block=_next_block(record, "measured"),
         )
-        _conduct(segment, ledger, runner_factory, now)
+        _conduct(segment, ledger, runner_factory, now, adapt_runner)
     return run_id
 
 
@@ -259,7 +260,7 @@ def _conduct(
     ledger: Ledger,
     runner_factory: RunnerFactory,
     now: Callable[[], float],
-    adapt_runner: RunnerAdapter = lambda runner: runner,
+    adapt_runner: RunnerAdapter,
 ) -> None:
     """Run a segment, and record how it ended and whether the host was busy."""
     # The scripted runners of tests have no host.

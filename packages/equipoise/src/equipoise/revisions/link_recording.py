@@ -193,6 +193,19 @@ def link_recorder(environment: Mapping[str, str]) -> LinkRecorder:
     )
 
 
+def recorder_for_build(build_line: str | None, environment: Mapping[str, str]) -> LinkRecorder:
+    """Return the programs that record the links of a build.
+
+    Raise `UnusableInput` if there is no build, or this host has no lld.
+    """
+    if build_line is None:
+        raise UnusableInput(
+            f"{option('relink')} links the programs of a build again, but nothing is built",
+            hint=f"name the line that builds a revision with {option('build')}",
+        )
+    return link_recorder(environment)
+
+
 def recorded_links(tree: Path) -> tuple[RecordedLink, ...]:
     """Return the links of a build that can be repeated, given the root of its working tree."""
     content = (links_folder(tree) / RECORDS).read_bytes()

@@ -12,6 +12,7 @@ program of the build is put back.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import hashlib
 import os
@@ -44,7 +45,7 @@ _TEST_SEEDS = (1, 2)
 def link_seed(plan: Plan, draw: Draw, side: int) -> int:
     """Return the seed of the link of a revision in a block, from 1 to `_MAX_SEED`.
 
-    ``side`` is 0 for the baseline and 1 for the candidate.
+    ``side`` is the index of the revision.
     """
     text = f"{plan.seed} {draw.phase} {draw.block} {side}"
     digest = hashlib.sha256(text.encode("ascii")).digest()
@@ -100,10 +101,16 @@ class LinkedTree:
 
     def __exit__(self, *error: object) -> None:
         """Put the programs of the build back."""
-        self.install(self._originals)
+        if self.is_kept:
+            self.install(self._originals)
         for program in (*self._originals, *self._linked):
             program.unlink(missing_ok=True)
         os.close(self._lock)
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether the cache still has this build."""
+        return all(map(Path.exists, self._originals))
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -146,49 +153,114 @@ class LinkedTree:
             )
 
 
-class RelinkingRunner(Struct):
-    """Runs the trials of a campaign, each with the program of its block's link.
+class Relinker:
+    """Links the programs of a campaign's revisions again, and adapts the runner of its trials.
 
-    ``sides`` has the number of each condition's revision, an index into ``trees``.
+    As a context, it holds the builds of the revisions that it has linked.
+
+    ``trees`` are the roots of the working trees of the revisions; those of revisions that are not
+    built yet do not exist. ``sides`` has the index of each condition's revision. Revisions with the
+    same files share a working tree, but each has links of its own.
     """
 
+    def __init__(
+        self, recorder: LinkRecorder, plan: Plan, trees: Sequence[Path], sides: Sequence[int]
+    ) -> None:
+        self._recorder = recorder
+        self._plan = plan
+        self._trees = tuple(trees)
+        self._sides = tuple(sides)
+        self._linked_trees: dict[Path, LinkedTree] = {}
+        self._programs: dict[int, list[Path]] = {}
+        """Programs of the present block, by revision."""
+        self._stack = contextlib.ExitStack()
+
+    def __enter__(self) -> Self:
+        """Hold no build yet."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Put the programs of all builds back."""
+        self._stack.close()
+
+    def linked_tree(self, side: int) -> LinkedTree:
+        """Return the programs of a revision, which must be built.
+
+        Raise `UnusableInput` if no program can be linked again, if two links do not differ, or if
+        another campaign has the build.
+        """
+        path = self._trees[side]
+        linked_tree = self._linked_trees.get(path)
+        # The cache may have removed the build, and made it again.
+        if linked_tree is None or not linked_tree.is_kept:
+            programs = _programs_in(path, self._plan)
+            tree = self._stack.enter_context(LinkedTree(path, self._recorder, programs))
+            tree.check_links_differ()
+            self._linked_trees[path] = tree
+        return self._linked_trees[path]
+
+    def adapt(self, runner: Runner) -> Runner:
+        """Return a runner whose trials have the programs of their block's links."""
+        return _RelinkingRunner(self, runner)
+
+    def link(self, draw: Draw) -> None:
+        """Link the programs of all revisions of a block, side by side."""
+        sides = sorted({self._sides[condition] for condition in conditions_of(draw)})
+        trees = [self.linked_tree(side) for side in sides]
+        with ThreadPoolExecutor(len(sides)) as threads:
+            links = [
+                threads.submit(tree.link, link_seed(self._plan, draw, side), f"side-{side}")
+                for side, tree in zip(sides, trees, strict=True)
+            ]
+            self._programs = {side: link.result() for side, link in zip(sides, links, strict=True)}
+
+    def install(self, condition: int) -> None:
+        """Put the programs of the present block in the working tree of a condition."""
+        side = self._sides[condition]
+        self.linked_tree(side).install(self._programs[side])
+
+
+class _RelinkingRunner(Struct, frozen=True):
+    relinker: Relinker
     runner: Runner
-    plan: Plan
-    trees: tuple[LinkedTree, ...]
-    sides: tuple[int, ...]
-    _programs: tuple[list[Path], ...] = ()
-    """Programs of the present block, for each revision."""
 
     def trials_at(self, draw: Draw, position: int) -> tuple[Callable[[], TrialReport], ...]:
         """Return the trials at one position of a block; before the first, link the programs."""
         if position == 0:
-            self._link(draw)
-        conditions = (
-            (draw.order[position],)
-            if draw.washout_condition is None
-            else (draw.washout_condition, draw.order[position])
-        )
+            self.relinker.link(draw)
         return tuple(
-            self._with_program(self.sides[condition], trial)
+            self._with_program(condition, trial)
             for condition, trial in zip(
-                conditions, self.runner.trials_at(draw, position), strict=True
+                conditions_at(draw, position), self.runner.trials_at(draw, position), strict=True
             )
         )
 
-    def _link(self, draw: Draw) -> None:
-        """Link the programs of both revisions, side by side."""
-        with ThreadPoolExecutor(len(self.trees)) as threads:
-            links = [
-                threads.submit(tree.link, link_seed(self.plan, draw, side), f"side-{side}")
-                for side, tree in enumerate(self.trees)
-            ]
-            self._programs = tuple(link.result() for link in links)
-
     def _with_program(
-        self, side: int, trial: Callable[[], TrialReport]
+        self, condition: int, trial: Callable[[], TrialReport]
     ) -> Callable[[], TrialReport]:
         def run() -> TrialReport:
-            self.trees[side].install(self._programs[side])
+            self.relinker.install(condition)
             return trial()
 
         return run
+
+
+def conditions_at(draw: Draw, position: int) -> tuple[int, ...]:
+    """Return the conditions of the trials at one position: a washout comes before its trial."""
+    washout = () if draw.washout_condition is None else (draw.washout_condition,)
+    return (*washout, draw.order[position])
+
+
+def conditions_of(draw: Draw) -> tuple[int, ...]:
+    """Return the conditions of all trials of a block."""
+    return tuple(
+        condition
+        for position in range(len(draw.order))
+        for condition in conditions_at(draw, position)
+    )
+
+
+def _programs_in(tree: Path, plan: Plan) -> list[str]:
+    """Return the programs of a plan in a working tree, relative to the tree."""
+    paths = (Path(os.path.realpath(condition.command[0])) for condition in plan.conditions)
+    return [str(path.relative_to(tree)) for path in paths if path.is_relative_to(tree)]

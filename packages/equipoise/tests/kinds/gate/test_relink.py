@@ -12,34 +12,10 @@ from pathlib import Path
 import pytest
 
 from packages.equipoise.tests.cli.conftest import Gate
+from packages.equipoise.tests.linked_programs import linked_project, needs_lld, places_of
 from packages.equipoise.tests.programs import finished
-from packages.equipoise.tests.repositories import MadeRepository, repository
+from packages.equipoise.tests.repositories import MadeRepository
 
-PROGRAM = """\
-#include <stdio.h>
-#include <stdlib.h>
-int first(int x) { return 3 * x + 1; }
-int second(int x) { return x ^ 5; }
-int third(int x) { return x - 7; }
-int fourth(int x);
-int main(void) {
-    FILE *log = fopen(getenv("LOG"), "a");
-    int sum = 0;
-    for (int i = 0; i < 100; i++) sum += first(i) + second(i) + third(i) + fourth(i);
-    fprintf(log, "%s %ld %ld %ld\\n", REVISION, (long)((char *)second - (char *)first),
-            (long)((char *)third - (char *)first), (long)((char *)fourth - (char *)first));
-    return fclose(log);
-}
-"""
-MAKEFILE = """\
-CFLAGS = -O1 -fno-inline
-bench: program.o fourth.o
-\t$(CC) -o bench program.o fourth.o
-"""
-needs_lld = pytest.mark.skipif(
-    shutil.which("ld.lld") is None and shutil.which("rustc") is None,
-    reason="misses ld.lld (package lld)",
-)
 BUILT = ("--build", "make -s", "--warmup", "0", "--json", "-")
 
 
@@ -54,15 +30,8 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def project(tmp_path: Path, scratch: Path, log: Path) -> MadeRepository:
-    """A C program of two files; the later revision differs in a word that it prints."""
-    project = repository(tmp_path / "project")
-    project.write("Makefile", MAKEFILE)
-    project.write("fourth.c", "int fourth(int x) { return x & 3; }\n")
-    for revision in ("old", "new"):
-        project.write("program.c", f'#define REVISION "{revision}"\n{PROGRAM}')
-        project.commit()
-        project.git("tag", revision)
-    return project
+    """Two revisions that differ in a word that they print."""
+    return linked_project(tmp_path / "project", (("old", 0), ("new", 0)))
 
 
 @pytest.fixture
@@ -74,7 +43,8 @@ def gate(project: MadeRepository, gate: Gate) -> Gate:
 @needs_lld
 def test_each_block_has_functions_in_another_order(gate: Gate, log: Path) -> None:
     blocks = 8
-    answer = gate("--baseline", "old", "--relink", "6", f"--blocks={blocks}", *BUILT, "--", "./bench")
+    words = ("--baseline", "old", "--relink", "6", f"--blocks={blocks}", *BUILT)
+    answer = gate(*words, "--", "./bench")
     assert answer.status in (0, 1), answer
     result = json.loads(answer.out)
     assert result["gate"]["relinking"]["min_links"] == 6
@@ -83,9 +53,7 @@ def test_each_block_has_functions_in_another_order(gate: Gate, log: Path) -> Non
     lines = log.read_text().splitlines()
     assert Counter(line.split()[0] for line in lines) == {"old": blocks, "new": blocks}
     # Four functions have 24 orders, so eight draws of one revision cannot all be alike.
-    for revision in ("old", "new"):
-        places = {line for line in lines if line.startswith(revision)}
-        assert len(places) >= 4
+    assert all(len(places_of(log, revision)) >= 4 for revision in ("old", "new"))
 
 
 @needs_lld
@@ -117,7 +85,7 @@ def test_a_revision_against_itself_has_two_links_in_each_block(gate: Gate, log: 
 def test_without_a_build_it_is_refused(gate: Gate) -> None:
     answer = gate("--baseline", "old", "--relink", "6", "--", "./bench")
     assert answer.status == 2
-    assert "--relink links the programs of a build again, but this gate builds nothing" in answer.err
+    assert "--relink links the programs of a build again, but nothing is built" in answer.err
 
 
 @needs_lld

@@ -71,7 +71,7 @@ from equipoise.revisions.checkout import (
 from equipoise.revisions.commits import tree_hashes
 from equipoise.revisions.counted_metrics import Counting, with_counting
 from equipoise.revisions.git import Repository
-from equipoise.revisions.link_recording import link_recorder
+from equipoise.revisions.link_recording import recorder_for_build
 from equipoise.revisions.peak_memory import reader_of
 from equipoise.revisions.plan import (
     Checkout,
@@ -462,8 +462,7 @@ def _build_cache(request: GateRequest, scratch: Path) -> AbstractContextManager[
     """Open the repository's cache of builds; ``None`` if the gate builds nothing."""
     if request.build is None:
         return nullcontext()
-    recorder = None if request.min_links is None else link_recorder(own_environment())
-    return open_cache(request.repository, request.build, request.tool, scratch, recorder)
+    return open_cache(request.repository, request.build, request.tool, scratch, request.recorder)
 
 
 def _gate_status(result: CampaignResult) -> int:
@@ -554,13 +553,11 @@ def _gate_request(
         metrics=None if gate_options.metrics is None else metric_names(gate_options.metrics),
         limits=gate_options.limits,
         fail_undecided=gate_options.fail_undecided,
+        recorder=None
+        if gate_options.relink is None
+        else recorder_for_build(suite.build, own_environment()),
         min_links=gate_options.relink,
     )
-    if request.min_links is not None and request.build is None:
-        raise UnusableInput(
-            "--relink links the programs of a build again, but this gate builds nothing",
-            hint="name the line that builds a revision with --build",
-        )
     counted_request, counting = with_counting(request)
     reader = reader_of(request) if counting is None else counting.reader
     return replace(counted_request, counting=counting, reader=reader)

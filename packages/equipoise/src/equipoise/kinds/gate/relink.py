@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from msgspec.structs import replace
 
@@ -14,7 +12,7 @@ from equipoise.kinds.gate.terms import GatePlan, Relinking
 from equipoise.model.plan import Plan
 from equipoise.revisions.build_cache import BuildCache
 from equipoise.revisions.plan import Checkout
-from equipoise.revisions.relinking import LinkedTree, RelinkingRunner
+from equipoise.revisions.relinking import Relinker
 
 
 @contextlib.contextmanager
@@ -30,33 +28,22 @@ def linking_again(
     if min_links is None or recorder is None:
         yield plan, lambda runner: runner
         return
-    trees = {
-        checkout.tree: LinkedTree(checkout.tree, recorder, _programs(plan, checkout.tree))
-        for checkout in checkouts
-    }
-    with contextlib.ExitStack() as stack:
-        for tree in trees.values():
-            stack.enter_context(tree)
-            tree.check_links_differ()
-        baseline, candidate = (trees[checkout.tree] for checkout in checkouts)
+    candidates = {contrast.candidate for contrast in plan.contrasts}
+    sides = [int(index in candidates) for index in range(len(plan.conditions))]
+    trees = [checkout.tree for checkout in checkouts]
+    with Relinker(recorder, plan, trees, sides) as relinker:
         terms, stopping = plan.terms, plan.stopping
         assert isinstance(terms, GatePlan)
-        relinking = Relinking(recorder.version, min_links, (baseline.files, candidate.files))
-        plan = replace(
-            plan,
-            stopping=replace(
-                stopping,
-                min_blocks=max(stopping.min_blocks, min_links),
-                min_blocks_explicit=True,
+        files = (relinker.linked_tree(0).files, relinker.linked_tree(1).files)
+        yield (
+            replace(
+                plan,
+                stopping=replace(
+                    stopping,
+                    min_blocks=max(stopping.min_blocks, min_links),
+                    min_blocks_explicit=True,
+                ),
+                terms=replace(terms, relinking=Relinking(recorder.version, min_links, files)),
             ),
-            terms=replace(terms, relinking=relinking),
+            relinker.adapt,
         )
-        candidates = {contrast.candidate for contrast in plan.contrasts}
-        sides = tuple(int(index in candidates) for index in range(len(plan.conditions)))
-        yield plan, lambda runner: RelinkingRunner(runner, plan, (baseline, candidate), sides)
-
-
-def _programs(plan: Plan, tree: Path) -> list[str]:
-    """Return the programs of the plan in a working tree, relative to it."""
-    paths = (Path(os.path.realpath(condition.command[0])) for condition in plan.conditions)
-    return [str(path.relative_to(tree)) for path in paths if path.is_relative_to(tree)]
