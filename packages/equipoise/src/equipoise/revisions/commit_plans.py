@@ -134,7 +134,7 @@ class CommitBuilds:
 
     @contextmanager
     def linking_again(self, plan: Plan) -> Iterator[RunnerAdapter]:
-        """Yield what adapts the runner of a campaign if its programs are linked again."""
+        """Yield the adapter of a campaign's runner, which links programs again if asked to."""
         recorder, terms = self.recipe.recorder, commits_terms(plan)
         if recorder is None:
             yield lambda runner: runner

@@ -273,7 +273,7 @@ def _lld_of_rust(search_path: str | None) -> str | None:
 
 
 def _printed(program: str, *options: str) -> str:
-    """Return what a program prints; an empty text if it fails."""
+    """Return the text that a program prints; an empty text if it fails."""
     done = subprocess.run(
         [program, *options],
         stdin=subprocess.DEVNULL,

@@ -290,7 +290,7 @@ def _layout_warnings(terms: BisectPlan, result: BisectResult) -> Iterator[Campai
                 f"is below ten times the spread of memory layouts, {spread.percent:.2g} % in "
                 f"campaign {spread.run}: commits that change nothing differ by their layouts, too",
                 "let the build link several layouts, and draw one for each block with "
-                f"{option('layouts')} 12 (docs/how-to/search-over-layouts.md)",
+                f"{option('layouts')} 12 (docs/how-to/link-again.md)",
             )
 
 

@@ -19,7 +19,7 @@ from equipoise.revisions.relinking import Relinker
 def linking_again(
     plan: Plan, min_links: int | None, checkouts: Sequence[Checkout], builds: BuildCache | None
 ) -> Iterator[tuple[Plan, RunnerAdapter]]:
-    """Yield the plan with the terms of its links, and what adapts the runner of its trials.
+    """Yield the plan with the terms of its links, and the adapter of the runner of its trials.
 
     Without ``min_links``, the plan and its runner stay as they are. Raise `UnusableInput` if a
     revision has no program that can be linked again.
