@@ -10,8 +10,13 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
+from equipoise.kinds.gate.terms import GatePlan, Relinking
+from equipoise.model.record import Draw
+from packages.equipoise.tests.campaign.test_conduct import Stage
 from packages.equipoise.tests.cli.conftest import Gate
+from packages.equipoise.tests.kinds.gate.test_analysis import decision_of, gate_of
 from packages.equipoise.tests.linked_programs import linked_project, needs_lld, places_of
 from packages.equipoise.tests.programs import finished
 from packages.equipoise.tests.repositories import MadeRepository
@@ -54,6 +59,27 @@ def test_each_block_has_functions_in_another_order(gate: Gate, log: Path) -> Non
     assert Counter(line.split()[0] for line in lines) == {"old": blocks, "new": blocks}
     # Four functions have 24 orders, so eight draws of one revision cannot all be alike.
     assert all(len(places_of(log, revision)) >= 4 for revision in ("old", "new"))
+
+
+def test_a_forecast_of_the_time_counts_the_links(tmp_path: Path) -> None:
+    link_s = 5.0
+    stage = Stage(tmp_path / "ledger", medians=(0.010, 0.0102))
+
+    def link(draw: Draw, position: int) -> None:
+        stage.clock.seconds += link_s if position == 0 else 0.0
+
+    stage.runner.before_trial = link
+    plan = gate_of(blocks=8)
+    assert isinstance(plan.terms, GatePlan)
+    shortages = []
+    for relinking in (None, Relinking("LLD", 6, (("bench",), ("bench",)))):
+        stage.start(replace(plan, terms=replace(plan.terms, relinking=relinking)))
+        gate = decision_of(stage)
+        assert gate is not None
+        assert gate.shortage is not None
+        shortages.append(gate.shortage.block_s)
+    assert shortages[0] < 0.1
+    assert shortages[1] == pytest.approx(link_s + shortages[0], rel=0.01)
 
 
 @needs_lld
