@@ -80,6 +80,8 @@ RunnerFactory = Callable[[Plan, Callable[[], None]], AbstractContextManager[Runn
 """Makes the runner of a plan's trials; the second argument is called while a trial runs."""
 JudgeFactory = Callable[[Plan, Stopping], Judge]
 """Makes the judge of a plan; the second argument has the limits of the segment."""
+RunnerAdapter = Callable[[Runner], Runner]
+"""Returns a runner that does something before a trial, and then runs it with the given runner."""
 SegmentFactory = Callable[..., SegmentInProgress]
 """Makes a segment from the parameters of `SegmentInProgress`."""
 
@@ -121,6 +123,7 @@ def start(
     identity: bytes | None = None,
     judge_factory: JudgeFactory = judge_for,
     runner_factory: RunnerFactory = native_runner,
+    adapt_runner: RunnerAdapter = lambda runner: runner,
     segment_factory: SegmentFactory = SegmentInProgress,
     clock: Callable[[], float] = time.monotonic,
     now: Callable[[], float] = time.time,
@@ -138,7 +141,7 @@ def start(
             ledger.record_warning(run_id, warning)
         judge = judge_factory(plan, plan.stopping)
         segment = segment_factory(run_id, plan, plan.stopping, ledger, judge, listener, clock)
-        _conduct(segment, ledger, runner_factory, now)
+        _conduct(segment, ledger, runner_factory, now, adapt_runner)
     return run_id
 
 
@@ -150,6 +153,7 @@ def resume(
     *,
     judge_factory: JudgeFactory = judge_for,
     runner_factory: RunnerFactory = native_runner,
+    adapt_runner: RunnerAdapter = lambda runner: runner,
     segment_factory: SegmentFactory = SegmentInProgress,
     clock: Callable[[], float] = time.monotonic,
     now: Callable[[], float] = time.time,
@@ -206,7 +210,7 @@ def resume(
             next_warmup=_next_block(record, "warmup"),
             next_block=_next_block(record, "measured"),
         )
-        _conduct(segment, ledger, runner_factory, now)
+        _conduct(segment, ledger, runner_factory, now, adapt_runner)
     return run_id
 
 
@@ -256,6 +260,7 @@ def _conduct(
     ledger: Ledger,
     runner_factory: RunnerFactory,
     now: Callable[[], float],
+    adapt_runner: RunnerAdapter,
 ) -> None:
     """Run a segment, and record how it ended and whether the host was busy."""
     # The scripted runners of tests have no host.
@@ -268,7 +273,7 @@ def _conduct(
     reason: str = INTERRUPTED
     try:
         with runner_factory(segment.plan, listener.trial_running) as runner:
-            reason = segment.run(runner)
+            reason = segment.run(adapt_runner(runner))
     except ConditionFailed as error:
         reason = ENDED_BY_FAILURE
         warning = CampaignWarning(FAILURE_WARNING, error.what, error.hint or "")

@@ -44,6 +44,7 @@ from equipoise.model.errors import EquipoiseError, UnusableInput
 from equipoise.model.revisions import Revision
 from equipoise.revisions.checkout import changes_of_working_tree, check_out, submodules_present
 from equipoise.revisions.git import Repository, without_git_variables
+from equipoise.revisions.link_recording import LinkRecorder, links_folder
 from equipoise.suites.tool import BenchmarkTool
 
 KEY_DIGITS = 32
@@ -156,17 +157,18 @@ def open_cache(
     build_line: str | None,
     tool: BenchmarkTool | None,
     campaign_folder: Path,
+    recorder: LinkRecorder | None = None,
 ) -> BuildCache:
     """Return the cache of builds of a repository, made by a shell line for a benchmark tool.
 
     ``campaign_folder`` is the private folder of the campaign. It has the builds if the user's cache
-    folder cannot be used; they are then removed with the folder.
+    folder cannot be used; they are then removed with the folder. ``recorder`` records the links.
 
     Raise `UnusableInput` if the folder of ``EQUIPOISE_BUILDS`` cannot be used, or if a program of
     the toolchain does not print its version.
     """
     environment = own_environment()
-    recipe = recipe_of(repository, build_line, tool, environment)
+    recipe = replace(recipe_of(repository, build_line, tool, environment), recorder=recorder)
     limit = cache_limit(environment)
     try:
         return BuildCache(recipe, campaign_folder, cache_folder(environment), limit)
@@ -338,9 +340,15 @@ class BuildCache:
             **tool_variables(self.recipe.tool, tree, repository),
             CAMPAIGN_VARIABLE: f"{self._campaign_folder}/",
         }
+        recorder, links = self.recipe.recorder, links_folder(tree)
+        if recorder is not None:
+            recorder.prepare(links)
+            environment |= recorder.variables(links)
         if self._stop_request.is_set():
             raise EquipoiseError("the build was stopped")
         build_revision(self.recipe.build_line, folder, tree, environment, label)
+        if recorder is not None:
+            recorder.keep_links(links, tree)
 
     def _read_record(self, key: str) -> _BuildRecord | None:
         try:
@@ -502,6 +510,8 @@ class Recipe(Struct, frozen=True):
     """Digest of the environment; empty without a shell line."""
     submodules: tuple[str, ...]
     """Paths of the submodules in the user's working tree, and so in each build."""
+    recorder: LinkRecorder | None = None
+    """Programs that record the links of a build; ``None`` if no program is linked again."""
 
 
 class BuildSource(Struct, frozen=True):
@@ -581,6 +591,7 @@ def key_of(recipe: Recipe, source: BuildSource) -> str:
             [] if recipe.tool is None else sorted(recipe.tool.environment.items()),
             recipe.toolchain_digest,
             recipe.environment_digest,
+            [] if recipe.recorder is None else [recipe.recorder.lld, recipe.recorder.version],
         ]
     )
 

@@ -30,6 +30,7 @@ from equipoise.design.command_line import shell_line
 from equipoise.design.limits import CampaignLimits, metric_names
 from equipoise.kinds.gate.earlier import with_known_noises
 from equipoise.kinds.gate.join import join_slices
+from equipoise.kinds.gate.relink import linking_again
 from equipoise.kinds.gate.report import gate_document, shortage_sentences
 from equipoise.kinds.gate.slices import plan_of_slice
 from equipoise.kinds.gate.terms import (
@@ -43,6 +44,7 @@ from equipoise.kinds.gate.terms import (
 from equipoise.kinds.gate.touched import with_touched_order
 from equipoise.measure.environment import snapshot
 from equipoise.measure.scratch import scratch_folder
+from equipoise.measure.trials import own_environment
 from equipoise.model.errors import (
     EXIT_CONDITION_FAILED,
     EXIT_DONE,
@@ -69,6 +71,7 @@ from equipoise.revisions.checkout import (
 from equipoise.revisions.commits import tree_hashes
 from equipoise.revisions.counted_metrics import Counting, with_counting
 from equipoise.revisions.git import Repository
+from equipoise.revisions.link_recording import recorder_for_build
 from equipoise.revisions.peak_memory import reader_of
 from equipoise.revisions.plan import (
     Checkout,
@@ -98,6 +101,8 @@ class GateRequest(RevisionsRequest, frozen=True, kw_only=True):
     candidate: Revision
     fail_undecided: bool = False
     """Whether an undecided benchmark fails the gate."""
+    min_links: int | None = None
+    """Smallest number of links of each revision; ``None`` unless programs are linked again."""
     counting: Counting | None = None
     """How the gate counts; ``None`` for a gate of times."""
     reader: BenchmarkTool | None = None
@@ -292,6 +297,7 @@ class GateOptions(Struct, frozen=True, kw_only=True):
     metrics: str | None
     fail_undecided: bool
     touched: bool
+    relink: int | None
     markdown: Path | None
     slice_file: Path | None
     join: bool
@@ -336,6 +342,12 @@ class GateOptions(Struct, frozen=True, kw_only=True):
 @options.flag(
     "--touched",
     help="Measure benchmarks last that run no changed file (Python); observes one run of each.",
+)
+@click.option(
+    "--relink",
+    type=click.IntRange(min=1),
+    metavar="K",
+    help="Link both revisions again for each block, at least K times: the linker's luck is noise.",
 )
 @options.file_option("--markdown", help="Write the summary to a file, too.")
 @options.file_option(
@@ -406,7 +418,10 @@ def command(gate_options: GateOptions) -> int:
         if slice_file is not None:
             plan = plan_of_slice(plan, request, request.baseline, request.candidate)
         warnings = (*_warnings(request, of_working_tree=gate_options.candidate is None), *warnings)
-        run_id = conduct.start(plan, ledger, listener, warnings=warnings)
+        with linking_again(plan, request.min_links, checkouts, builds) as (plan, adapt_runner):
+            run_id = conduct.start(
+                plan, ledger, listener, warnings=warnings, adapt_runner=adapt_runner
+            )
         result = analyse(run_id, ledger, output)
         if slice_file is not None:
             write_ledger_slice(ledger, run_id, slice_file)
@@ -447,7 +462,7 @@ def _build_cache(request: GateRequest, scratch: Path) -> AbstractContextManager[
     """Open the repository's cache of builds; ``None`` if the gate builds nothing."""
     if request.build is None:
         return nullcontext()
-    return open_cache(request.repository, request.build, request.tool, scratch)
+    return open_cache(request.repository, request.build, request.tool, scratch, request.recorder)
 
 
 def _gate_status(result: CampaignResult) -> int:
@@ -538,6 +553,10 @@ def _gate_request(
         metrics=None if gate_options.metrics is None else metric_names(gate_options.metrics),
         limits=gate_options.limits,
         fail_undecided=gate_options.fail_undecided,
+        recorder=None
+        if gate_options.relink is None
+        else recorder_for_build(suite.build, own_environment()),
+        min_links=gate_options.relink,
     )
     counted_request, counting = with_counting(request)
     reader = reader_of(request) if counting is None else counting.reader

@@ -96,8 +96,10 @@ class GateReport(KindReport):
         return None if gate is None else (_title(gate), shortage_sentences(gate))
 
     def scope_of(self, document: GateDocument) -> str | None:
-        """Return the runners of a join, about which alone it claims something."""
+        """Return the runners of a join, about which alone it claims something, or the links."""
         gate = document.gate
+        if gate is not None and gate.relinking is not None:
+            return "across links and processes, in this campaign on this host"
         if gate is None or not gate.runners:
             return None
         return f"across processes, on {counted(len(gate.runners), 'runner')} and no other"
@@ -175,6 +177,7 @@ def gate_document(document: GateDocument) -> Document:
         Paragraph(title, "heading"),
         Paragraph(gate.summary),
         *(Paragraph(sentence) for sentence in counters_sentences(gate)),
+        *(Paragraph(sentence) for sentence in _relinking_sentences(gate)),
         *(Paragraph(sentence) for sentence in shortage_sentences(gate)),
         *_failed_tables(gate),
         *(replace(table, forms=NOT_BRIEF) for table in _row_tables(gate, alpha)),
@@ -201,6 +204,16 @@ def gate_document(document: GateDocument) -> Document:
         ]
     parts.append(Paragraph(_brief_last_line(document), "dim", forms=BRIEF_TERMINAL))
     return Document(document.run.id, title, tuple(parts))
+
+
+def _relinking_sentences(gate: GateResult) -> Iterator[str]:
+    """Yield across what the outcomes hold, if each block had links of its own."""
+    if gate.relinking is not None:
+        count = max((row.blocks for row in gate.rows), default=0)
+        yield (
+            f"Across links: {gate.relinking.linker.partition(' (')[0]} linked each revision "
+            f"{counted(count, 'time')}, each time with functions and data in another order."
+        )
 
 
 def _brief_last_line(document: GateDocument) -> str:

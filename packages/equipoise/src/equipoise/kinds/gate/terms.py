@@ -88,6 +88,17 @@ class TouchedOrder(Struct, frozen=True):
     """The files of each benchmark; without those whose observed run failed."""
 
 
+class Relinking(Struct, frozen=True):
+    """How the programs of both revisions are linked again for each block."""
+
+    linker: str
+    """Version of the linker."""
+    min_links: int
+    """Smallest number of links of each revision that the gate rests on."""
+    files: tuple[tuple[str, ...], tuple[str, ...]]
+    """Programs of the baseline and of the candidate that are linked again, in their folders."""
+
+
 class GatePlan(Struct, Terms, frozen=True, tag_field=TAG, tag="gate"):
     """Terms of a gate. All comparisons on all metrics share one false-discovery rate.
 
@@ -120,6 +131,8 @@ class GatePlan(Struct, Terms, frozen=True, tag_field=TAG, tag="gate"):
     failures: dict[str, str] = field(default_factory=dict)
     """Reason why a benchmark failed or hung before the first block, with the revision, by its name.
     The gate does not compare it."""
+    relinking: Relinking | None = None
+    """``None`` unless programs are linked again for each block (``--relink``)."""
     joined: tuple[str, ...] = ()
     """Identities of the runs of the slices; empty unless the gate is a join, without trials."""
 
@@ -258,6 +271,8 @@ class GateResult(Struct, frozen=True):
     """Counter of each metric, such as ``callgrind``; empty unless the gate counts."""
     failures: dict[str, str] = field(default_factory=dict)
     """Reason why a benchmark failed or hung, with the revision, by its name; it has no row."""
+    relinking: Relinking | None = None
+    """Null unless each block had links of its own; the outcomes then hold across links."""
     runners: tuple[str, ...] = ()
     """Names of the runners of a join, in the order of the slices; empty for any other gate."""
     alpha: float | None = None
