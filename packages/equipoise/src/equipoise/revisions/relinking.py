@@ -12,27 +12,33 @@ program of the build is put back.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import hashlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Self
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from equipoise.campaign.conduct import RunnerAdapter
 from equipoise.campaign.segment import Runner
 from equipoise.measure.trials import TrialReport
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Plan
 from equipoise.model.record import Draw
+from equipoise.model.revisions import Relinking
+from equipoise.revisions.build_cache import BuildCache
 from equipoise.revisions.link_recording import (
     LinkRecorder,
     RecordedLink,
     links_folder,
     recorded_links,
 )
+from equipoise.revisions.plan import Checkout
 from equipoise.shared.spelling import option
 
 _MAX_SEED = (1 << 31) - 1
@@ -192,3 +198,53 @@ class RelinkingRunner(Struct):
             return trial()
 
         return run
+
+
+class LinksOfCampaign(Struct, frozen=True):
+    """A plan whose programs may be linked again for each block, and the means to do it."""
+
+    plan: Plan
+    relinking: Relinking | None
+    """``None`` unless programs are linked again."""
+    adapt_runner: RunnerAdapter
+    """Function that adds the links to the runner of the trials."""
+
+
+@contextlib.contextmanager
+def linking_again(
+    plan: Plan, min_links: int | None, checkouts: Sequence[Checkout], builds: BuildCache | None
+) -> Iterator[LinksOfCampaign]:
+    """Yield the plan with the blocks that its links need, and what adapts the runner of its trials.
+
+    Without ``min_links``, the plan and its runner stay as they are. Raise `UnusableInput` if a
+    revision has no program that can be linked again.
+    """
+    recorder = None if builds is None else builds.recipe.recorder
+    if min_links is None or recorder is None:
+        yield LinksOfCampaign(plan, None, lambda runner: runner)
+        return
+    trees = {
+        checkout.tree: LinkedTree(checkout.tree, recorder, _programs(plan, checkout.tree))
+        for checkout in checkouts
+    }
+    with contextlib.ExitStack() as stack:
+        for tree in trees.values():
+            stack.enter_context(tree)
+            tree.check_links_differ()
+        baseline, candidate = (trees[checkout.tree] for checkout in checkouts)
+        min_blocks = max(plan.stopping.min_blocks, min_links)
+        stopping = replace(plan.stopping, min_blocks=min_blocks, min_blocks_explicit=True)
+        linked_plan = replace(plan, stopping=stopping)
+        candidates = {contrast.candidate for contrast in plan.contrasts}
+        sides = tuple(int(index in candidates) for index in range(len(plan.conditions)))
+        yield LinksOfCampaign(
+            linked_plan,
+            Relinking(recorder.version, min_links, (baseline.files, candidate.files)),
+            lambda runner: RelinkingRunner(runner, linked_plan, (baseline, candidate), sides),
+        )
+
+
+def _programs(plan: Plan, tree: Path) -> list[str]:
+    """Return the programs of the plan in a working tree, relative to it."""
+    paths = (Path(os.path.realpath(condition.command[0])) for condition in plan.conditions)
+    return [str(path.relative_to(tree)) for path in paths if path.is_relative_to(tree)]

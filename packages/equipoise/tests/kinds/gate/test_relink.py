@@ -117,7 +117,7 @@ def test_a_revision_against_itself_has_two_links_in_each_block(gate: Gate, log: 
 def test_without_a_build_it_is_refused(gate: Gate) -> None:
     answer = gate("--baseline", "old", "--relink", "6", "--", "./bench")
     assert answer.status == 2
-    assert "--relink links the programs of a build again, but this gate builds nothing" in answer.err
+    assert "--relink links the programs of a build again, but nothing is built" in answer.err
 
 
 @needs_lld
