@@ -1,4 +1,4 @@
-"""The verification: is a change really faster, and is its output still right?
+"""The verification: whether a change is really faster, and its output still right.
 
 terms        what a verification adds to a plan and to a result document
 objections   reasons not to trust a speed-up: changed benchmarks, new clocks, results that are kept

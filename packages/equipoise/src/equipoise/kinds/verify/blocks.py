@@ -96,7 +96,7 @@ class VerifyJudge(InterimAnalysis):
         super().__init__(plan, stopping)
         self._checks = BlockChecks() if checks is None else checks
 
-    def stop_reason(self) -> Literal["verdict", "precision", "tail"] | None:
+    def stop_reason(self) -> Literal["verdict", "precision"] | None:
         """Return the reason to stop; ``None`` if another block is needed."""
         return "verdict" if self._checks.difference is not None else super().stop_reason()
 

@@ -1,4 +1,4 @@
-"""``equipoise verify``: is a change really faster, and is its output still right?"""
+"""``equipoise verify``: whether a change is really faster, and its output still right."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ class VerifyOptions(Struct, frozen=True, kw_only=True):
 @options.output_options
 @options.pass_request(VerifyOptions)
 def command(verify_options: VerifyOptions) -> int:
-    """Is a change really faster, and is its output still right?
+    """Verify that a change is really faster, and that its output is still right.
 
     Both revisions are checked out into private folders, built there, and compared in random order.
     After each block, untimed, the candidate's output must equal the baseline's. The answer is

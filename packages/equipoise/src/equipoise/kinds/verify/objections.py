@@ -96,7 +96,7 @@ def changed_benchmarks(
 
 
 def measured_inputs(command: Sequence[str]) -> Sequence[str]:
-    """Return the arguments of a command after its program; a script is the interpreter's program."""
+    """Return the arguments of a command; the script of an interpreter is a program."""
     program, *arguments = command
     if not _INTERPRETERS.fullmatch(os.path.basename(program)):
         return arguments
@@ -105,7 +105,7 @@ def measured_inputs(command: Sequence[str]) -> Sequence[str]:
 
 
 def new_names(patch: str) -> Iterator[Objection]:
-    """Yield the first added line of each watched name that a patch adds more often than removes."""
+    """Yield the first added line with each kind of watched names, unless a line only moved."""
     lines = list(lines_of_patch(patch))
     for what, pattern in _WATCHED.items():
         naming = [line for line in lines if pattern.search(line.text)]

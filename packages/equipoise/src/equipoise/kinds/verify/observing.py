@@ -194,7 +194,7 @@ class _FilesOfRuns:
         return name.removeprefix(self._roots[side])
 
     def _is_left(self, name: str) -> bool:
-        """Return whether a file is of an earlier run: no build made it, and git does not have it."""
+        """Return whether a file is of an earlier run, not of git and not of the build."""
         if not name.startswith(self._roots[CANDIDATE]):
             return True
         try:

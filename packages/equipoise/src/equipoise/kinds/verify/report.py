@@ -6,12 +6,20 @@ from collections.abc import Iterator, Sequence
 
 from equipoise.kinds.verify.analysis import objection_clause
 from equipoise.kinds.verify.terms import VerifyDocument, VerifyResult
-from equipoise.model.quantities import counted
-from equipoise.report.document import Bullets, Facts, Part, Section, Statement
-from equipoise.report.document import NOT_TERMINAL, TERMINAL
+from equipoise.model.quantities import Interval, counted
+from equipoise.report.document import (
+    NOT_TERMINAL,
+    TERMINAL,
+    VERBOSE_TERMINAL,
+    Bullets,
+    Facts,
+    Part,
+    Section,
+    Statement,
+)
 from equipoise.report.kind import KindReport, Title
 from equipoise.report.news import Badge, Tone
-from equipoise.report.units import capitalized, estimate_and_interval
+from equipoise.report.units import capitalized, significant
 from equipoise.shared.spelling import option
 
 _TONES: dict[str, Tone] = {
@@ -38,7 +46,7 @@ class VerifyReport(KindReport):
         """Return the answer, and the lines below it."""
         verify = document.verify
         hint = () if verify.hint is None else (f"hint: {verify.hint}",)
-        return verify.summary, (*_replay_sentences(verify), *hint)
+        return verify.summary, (*_replay_sentences(verify), *hint, limits_of(verify))
 
     def scope_of(self, document: VerifyDocument) -> str | None:
         """Return the links, if each block had links of its own."""
@@ -55,7 +63,7 @@ class VerifyReport(KindReport):
         checks = tuple(checks_of(verify))
         if objections:
             yield Bullets(objections, forms=TERMINAL)
-        yield Bullets(checks, forms=TERMINAL)
+        yield Bullets(checks, forms=VERBOSE_TERMINAL)
         parts: list[Part] = [Bullets((*objections, *checks))]
         digests = tuple(
             (f"{role} {path}", digest)
@@ -71,6 +79,19 @@ class VerifyReport(KindReport):
         verify = document.verify
         name = f"{verify.baseline.typed_name} to {verify.candidate.typed_name}"
         yield Badge(name, verify.answer, _TONES[verify.answer])
+
+
+def limits_of(verify: VerifyResult) -> str:
+    """Return the most important limits of the answer in one short line."""
+    blocks = counted(verify.compared_blocks, "block")
+    outputs = f"outputs compared in {blocks}"
+    inputs = (
+        "each with another input"
+        if verify.inputs_changed
+        else f"the input never changed ({option('input_command')})"
+    )
+    unobserved = "" if verify.unobserved_because is None else "; files were not observed"
+    return f"{capitalized(outputs)}; {inputs}{unobserved}."
 
 
 def checks_of(verify: VerifyResult) -> Iterator[str]:
@@ -100,10 +121,9 @@ def _replay_sentences(verify: VerifyResult) -> Iterator[str]:
     replay = verify.replay
     if replay is None:
         return
-    _, then = estimate_and_interval(replay.earlier.ratio, replay.earlier.ratio_ci)
-    _, now = estimate_and_interval(verify.ratio, verify.ratio_ci)
+    then, now = _share_of_time(replay.earlier.ratio_ci), _share_of_time(verify.ratio_ci)
     verb = "replicates" if replay.replicates else "does not replicate"
-    yield f"The certificate {verb}: its interval was {then}, and now it is {now}."
+    yield f"The certificate {verb}: {then} of the baseline's time then, and {now} now."
     different = replay.earlier.different_builds
     if different:
         yield (
@@ -112,3 +132,9 @@ def _replay_sentences(verify: VerifyResult) -> Iterator[str]:
         )
     else:
         yield "The builds are those of the certificate."
+
+
+def _share_of_time(ratio_ci: Interval) -> str:
+    """Return an interval of time ratios in percent, such as ``12 % to 15 %``."""
+    ends = ("?" if end is None else f"{significant(100.0 * end, 2)} %" for end in ratio_ci)
+    return " to ".join(ends)
