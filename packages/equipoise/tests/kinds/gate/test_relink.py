@@ -74,7 +74,9 @@ def gate(project: MadeRepository, gate: Gate) -> Gate:
 @needs_lld
 def test_each_block_has_functions_in_another_order(gate: Gate, log: Path) -> None:
     blocks = 8
-    answer = gate("--baseline", "old", "--relink", "6", f"--blocks={blocks}", *BUILT, "--", "./bench")
+    answer = gate(
+        "--baseline", "old", "--relink", "6", f"--blocks={blocks}", *BUILT, "--", "./bench"
+    )
     assert answer.status in (0, 1), answer
     result = json.loads(answer.out)
     assert result["gate"]["relinking"]["min_links"] == 6

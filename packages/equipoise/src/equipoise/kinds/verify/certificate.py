@@ -92,7 +92,14 @@ def read_certificate(file: Path) -> CertifiedRun:
         runs = ledger.runs()
         record = ledger.read_run() if len(runs) == 1 else None
     claim = None if record is None else _claim_of(record)
-    if record is None or claim is None or not isinstance(record.plan.terms, VerifyPlan):
+    terms = None if record is None else record.plan.terms
+    if (
+        record is None
+        or claim is None
+        or not isinstance(terms, VerifyPlan)
+        or terms.baseline.uncommitted
+        or terms.candidate.uncommitted
+    ):
         raise UnusableInput(
             f"{file} is not a certificate of equipoise verify",
             hint="write one with equipoise verify --baseline REV --certificate FILE",
@@ -111,7 +118,7 @@ def read_certificate(file: Path) -> CertifiedRun:
         )
     if not _agree((claim.ratio, *claim.ratio_ci), (verify.ratio, *verify.ratio_ci)):
         raise UnusableInput(f"{file} claims another interval than its trials give", hint=_HINT)
-    return CertifiedRun(record, record.plan.terms, verify)
+    return CertifiedRun(record, terms, verify)
 
 
 def _agree(claimed: Sequence[float | None], computed: Sequence[float | None]) -> bool:
