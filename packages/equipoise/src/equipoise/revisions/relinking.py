@@ -214,7 +214,7 @@ class LinksOfCampaign(Struct, frozen=True):
 def linking_again(
     plan: Plan, min_links: int | None, checkouts: Sequence[Checkout], builds: BuildCache | None
 ) -> Iterator[LinksOfCampaign]:
-    """Yield the plan with the blocks that its links need, and what adapts the runner of its trials.
+    """Yield a plan with the blocks that its links need, and a function that adapts its runner.
 
     Without ``min_links``, the plan and its runner stay as they are. Raise `UnusableInput` if a
     revision has no program that can be linked again.

@@ -1,6 +1,6 @@
 """The verification: whether a change is really faster, and its output still right.
 
-terms        what a verification adds to a plan and to a result document
+terms        additions of a verification to a plan and to a result document
 objections   reasons not to trust a speed-up: changed benchmarks, new clocks, results that are kept
 observing    untimed runs before the campaign: is the output repeatable, and which files are used
 outputs      the first difference between two outputs

@@ -1,8 +1,8 @@
 """The certificate of a speed-up: a ledger with one run, and a digest of everything in it.
 
-The digest finds a file that was changed by accident or by hand. It is no signature: who can write a
-certificate can also compute its digest. So a reader draws the coin of every block again, computes
-the answer from the trials again, and repeats the measurement (``--replay``).
+The digest finds a file that was changed by accident or by hand. It is not a signature: anybody
+who can write a certificate can compute its digest. So a reader draws the coin of every block
+again, computes the answer from the trials again, and repeats the measurement (``--replay``).
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from equipoise.model.result import ResultDocument
 from equipoise.why.result import result_of
 
 CERTIFICATE_SOURCE = "certificate"
-"""Source of the observation that records what a certificate claims."""
+"""Source of the observation with the claim of a certificate."""
 _RELATIVE_TOLERANCE = 1e-9
 _HINT = "ask for the file again, or verify the change with equipoise verify --baseline REV"
 
 
 class Claim(Struct, frozen=True):
-    """What a certificate claims."""
+    """The claim of a certificate."""
 
     answer: str
     ratio: float | None
@@ -69,7 +69,11 @@ def digest_of_record(record: RunRecord) -> str:
         record.draws,
         record.trials,
         record.warnings,
-        tuple(one for one in record.observations if one.source != CERTIFICATE_SOURCE),
+        tuple(
+            observation
+            for observation in record.observations
+            if observation.source != CERTIFICATE_SOURCE
+        ),
     )
     return hashlib.sha256(to_text(content).encode()).hexdigest()
 

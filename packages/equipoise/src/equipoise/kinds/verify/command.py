@@ -139,7 +139,7 @@ def command(verify_options: VerifyOptions) -> int:
         certified = read_certificate(verify_options.replay)
         request = _replay_request(repository, certified, verify_options)
         if not output.quiet:
-            _say_what_runs(request)
+            _say_lines(request)
     else:
         request = _verify_request(repository, verify_options)
         if verify_options.certificate is not None:
@@ -284,21 +284,21 @@ def _replay_request(
     )
 
 
-def _say_what_runs(request: VerifyRequest) -> None:
+def _say_lines(request: VerifyRequest) -> None:
     """Print the lines of a certificate before they run: they may be somebody else's."""
-    for what, line in _lines_of(request):
-        say(f"the certificate runs its {what}: {visible(line)}")
+    for use, line in _lines_of(request):
+        say(f"the certificate runs its {use}: {visible(line)}")
 
 
 def _lines_of(request: VerifyRequest) -> Iterator[tuple[str, str]]:
     yield "command", request.benchmarks[0].name
-    for what, line in (
+    for use, line in (
         ("build", request.build),
         ("input command", request.input_command),
         ("comparison of outputs", request.check),
     ):
         if line is not None:
-            yield what, line
+            yield use, line
 
 
 def _refuse_options_of_verification() -> None:

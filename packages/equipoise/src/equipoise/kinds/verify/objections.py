@@ -1,7 +1,7 @@
-"""Finds what a change contains that decides how it is measured, in its files and its lines.
+"""Finds the files and lines of a change that may decide how it is measured.
 
-An objection is no proof of a cheat, but a person has to look at it before a speed-up is believed.
-What the baseline does already is no objection.
+An objection does not prove a cheat, but a person has to look at it before a speed-up is believed.
+There is no objection to things that the baseline does, too.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _WATCHED: dict[str, re.Pattern[str]] = {
         r"|performance\.now|hrtime|EPOCHREALTIME|EPOCHSECONDS)\b"
     ),
 }
-"""Names that code which measures itself uses, by what they are."""
+"""Names in code that measures itself, by a noun for them."""
 _BENCHMARK_FOLDER = re.compile(r"(?:bench|test)", re.IGNORECASE)
 """Beginning of the name of a folder with benchmarks or tests."""
 _BUILD_FILES = frozenset(
@@ -72,7 +72,7 @@ def objections_to_change(request: PairRequest) -> tuple[Objection, ...]:
     by_kind: dict[str, list[Objection]] = {}
     for objection in objections:
         by_kind.setdefault(objection.kind, []).append(objection)
-    return tuple(one for group in by_kind.values() for one in group[:MAX_OBJECTIONS])
+    return tuple(objection for group in by_kind.values() for objection in group[:MAX_OBJECTIONS])
 
 
 def changed_benchmarks(
@@ -107,7 +107,7 @@ def measured_inputs(command: Sequence[str]) -> Sequence[str]:
 def new_names(patch: str) -> Iterator[Objection]:
     """Yield the first added line with each kind of watched names, unless a line only moved."""
     lines = list(lines_of_patch(patch))
-    for what, pattern in _WATCHED.items():
+    for noun, pattern in _WATCHED.items():
         naming = [line for line in lines if pattern.search(line.text)]
         added = [line for line in naming if line.number]
         removed = [line.text.strip() for line in naming if not line.number]
@@ -118,7 +118,7 @@ def new_names(patch: str) -> Iterator[Objection]:
             else:
                 text = short_line(line.text, _MAX_LINE_LETTERS)
                 yield Objection(
-                    "names_measurement", f"{line.path}:{line.number}", f"{what}: {text}"
+                    "names_measurement", f"{line.path}:{line.number}", f"{noun}: {text}"
                 )
                 break
 

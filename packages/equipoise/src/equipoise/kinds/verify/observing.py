@@ -1,8 +1,8 @@
 """Runs both revisions untimed before the campaign, and observes which files they use.
 
 Two runs of the baseline on one input must print the same. One run of the baseline and two of the
-candidate are observed (`equipoise.why.evidence.observer`): what the second run of the candidate
-finds in files that the first left is not computed again.
+candidate are observed (`equipoise.why.evidence.observer`). The second run of the candidate shows
+whether it reads results that the first has left in files.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _NUMBER = re.compile(r"\d+")
 
 
 class Observations(Struct, frozen=True):
-    """What the observed runs showed."""
+    """Objections that the observed runs have shown."""
 
     objections: tuple[Objection, ...]
     unobserved_because: str | None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import tempfile
 from collections.abc import Mapping
@@ -23,6 +24,8 @@ _MAX_LINE_BYTES = 1 << 16
 """Number of bytes of a line that are read at once."""
 _MAX_LINE_LETTERS = 60
 """Number of letters that are kept of a line that differs."""
+_LETTERS_BEFORE_DIFFERENCE = 20
+"""Number of bytes that are kept before the first byte that differs."""
 _NO_LINE = "(no line: the output ends)"
 
 
@@ -30,7 +33,7 @@ class Difference(Struct, frozen=True):
     """One difference between two outputs, or between the ends of two trials."""
 
     line: int | None
-    """Number of the line, from 1; ``None`` if the texts are no lines of the outputs."""
+    """Number of the line, from 1; ``None`` if the texts do not come from the outputs."""
     expected: str
     actual: str
 
@@ -88,7 +91,7 @@ class OutputCheck(Struct, frozen=True):
                 return None
             lines = [line for line in tail(printed.fileno()).splitlines() if line.strip()]
             reason = lines[-1] if lines else describe_status(status)
-        return Difference(None, "equal outputs", _shown(reason))
+        return Difference(None, "equal outputs", _short(reason))
 
 
 def first_difference(expected: Path, actual: Path) -> Difference | None:
@@ -98,7 +101,7 @@ def first_difference(expected: Path, actual: Path) -> Difference | None:
         while True:
             pieces = [file.readline(_MAX_LINE_BYTES) for file in (expected_file, actual_file)]
             if pieces[0] != pieces[1]:
-                return Difference(number, *map(_shown_line, pieces))
+                return Difference(number, *_differing_parts(*pieces))
             if not pieces[0]:
                 return None
             number += pieces[0].endswith(b"\n")
@@ -112,7 +115,7 @@ def different_end(baseline: Trial, candidate: Trial) -> Difference | None:
     if baseline.failure == candidate.failure:
         return None
     expected, actual = (trial.failure or "exit status 0" for trial in (baseline, candidate))
-    return Difference(None, _shown(expected), _shown(actual))
+    return Difference(None, _short(expected), _short(actual))
 
 
 def require_repeatable(difference: Difference | None) -> None:
@@ -128,12 +131,20 @@ def require_repeatable(difference: Difference | None) -> None:
     )
 
 
-def _shown_line(line: bytes) -> str:
-    """Return a line as a short text in which nothing controls a terminal."""
+def _differing_parts(expected: bytes, actual: bytes) -> tuple[str, str]:
+    """Return two lines as short texts, each from shortly before the first byte that differs."""
+    common = len(os.path.commonprefix([expected, actual]))
+    start = max(0, common - _LETTERS_BEFORE_DIFFERENCE)
+    return _part_of(expected, start), _part_of(actual, start)
+
+
+def _part_of(line: bytes, start: int) -> str:
+    """Return a line from a byte on, as a short text in which nothing controls a terminal."""
     if not line:
         return _NO_LINE
-    return _shown(line.removesuffix(b"\n").decode("utf-8", "backslashreplace"))
+    part = line.removesuffix(b"\n")[start:].decode("utf-8", "backslashreplace")
+    return _short(f"…{part}" if start else part)
 
 
-def _shown(text: str) -> str:
+def _short(text: str) -> str:
     return short_line(text, _MAX_LINE_LETTERS)

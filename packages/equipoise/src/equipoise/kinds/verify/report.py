@@ -1,4 +1,4 @@
-"""Shows the question and the answer of a verification, and what was not checked."""
+"""Shows the question and the answer of a verification, and its limits."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class VerifyReport(KindReport):
         """Return the answer, and the lines below it."""
         verify = document.verify
         hint = () if verify.hint is None else (f"hint: {verify.hint}",)
-        return verify.summary, (*_replay_sentences(verify), *hint, limits_of(verify))
+        return _title(verify), (*_replay_sentences(verify), *hint, limits_of(verify))
 
     def scope_of(self, document: VerifyDocument) -> str | None:
         """Return the links, if each block had links of its own."""
@@ -55,7 +55,7 @@ class VerifyReport(KindReport):
         return "across links and processes, in this campaign on this host"
 
     def measured_parts(self, document: VerifyDocument) -> Iterator[Part]:
-        """Build the objections, and what was and was not checked."""
+        """Build the objections, and a sentence about each check."""
         verify = document.verify
         objections = tuple(
             f"{capitalized(objection_clause(objection))}." for objection in verify.objections
@@ -81,12 +81,20 @@ class VerifyReport(KindReport):
         yield Badge(name, verify.answer, _TONES[verify.answer])
 
 
+def _title(verify: VerifyResult) -> str:
+    """Return the answer; the statement below it has the ratio."""
+    if verify.answer == "certified":
+        outputs = "equal" if verify.check is None else "accepted"
+        return f"Certified: it is faster, and every output was {outputs}."
+    return "Not faster." if verify.answer == "not faster" else verify.summary
+
+
 def limits_of(verify: VerifyResult) -> str:
     """Return the most important limits of the answer in one short line."""
     blocks = counted(verify.compared_blocks, "block")
     outputs = f"outputs compared in {blocks}"
     inputs = (
-        "each with another input"
+        "each block had another input"
         if verify.inputs_changed
         else f"the input never changed ({option('input_command')})"
     )

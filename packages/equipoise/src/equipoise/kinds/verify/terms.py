@@ -37,7 +37,7 @@ class Objection(Struct, frozen=True):
 
     kind: ObjectionKind
     place: str
-    """File, and for a line of the change also its number: ``src/sort.c:12``."""
+    """File, and for a line of the change also its number: ``sort.c:12``."""
     detail: str = ""
     """The line of the change; empty for other kinds."""
 
@@ -49,8 +49,8 @@ class OutputDifference(Struct, frozen=True):
     block: int
     """Number of the block within its phase."""
     line: int | None
-    """Number of the first line that differs, from 1; null if ``expected`` and ``actual`` are no
-    lines of the outputs."""
+    """Number of the first line that differs, from 1; null if ``expected`` and ``actual`` do not
+    come from the outputs."""
     expected: str
     """This line of the baseline, or how its trial ended."""
     actual: str
@@ -102,7 +102,7 @@ class VerifyPlan(Struct, Terms, frozen=True, kw_only=True, tag_field=TAG, tag="v
     objections: tuple[Objection, ...] = ()
     """Objections that were known before the first block."""
     unobserved_because: str | None = None
-    """Reason why no observed run tells which files the candidate uses."""
+    """Reason why the files of the candidate were not observed; ``None`` if they were."""
     relinking: Relinking | None = None
     """``None`` unless programs are linked again for each block (``--relink``)."""
     earlier: EarlierVerification | None = None
@@ -145,7 +145,7 @@ class VerifyResult(Struct, frozen=True):
     candidate: Revision
     summary: str
     hint: str | None
-    """What to do if the answer is not ``certified``."""
+    """Action that helps if the answer is not ``certified``."""
     ratio: float | None
     """Time of the candidate over that of the baseline in a typical block; null if unknown."""
     ratio_ci: Interval
@@ -159,7 +159,7 @@ class VerifyResult(Struct, frozen=True):
     check: str | None = None
     """Shell line that compared the outputs; null if they were compared byte for byte."""
     unobserved_because: str | None = None
-    """Reason why no observed run tells which files the candidate uses; null if one does."""
+    """Reason why the files of the candidate were not observed; null if they were."""
     relinking: Relinking | None = None
     """Null unless each block had links of its own."""
     builds: tuple[BuildDigest, ...] = field(default_factory=tuple)
