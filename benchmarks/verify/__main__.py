@@ -78,9 +78,8 @@ def within(name: str) -> Iterator[tuple[tuple[str, ...], Mapping[str, str]]]:
     Raise `Unavailable` if this host cannot.
     """
     if name == "CPU quota":
-        group = CGROUPS / f"equipoise-benchmark-{os.getpid()}"
         try:
-            group.mkdir()
+            group = Path(tempfile.mkdtemp(prefix="equipoise-benchmark-", dir=CGROUPS))
         except OSError as error:
             raise Unavailable(f"no cgroup can be made: {error.strerror}") from error
         try:

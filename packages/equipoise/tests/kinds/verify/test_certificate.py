@@ -46,6 +46,8 @@ def test_it_replicates_in_the_same_repository_and_in_a_clone(
         assert replay["intervals_overlap"] is True
         assert replay["earlier"]["different_builds"] == []
         assert "the certificate runs its command: ./program" in answer.err
+        # A replay leaves nothing next to the file.
+        assert sorted(tmp_path.glob("certificate*")) == [file]
 
 
 def test_a_replay_has_another_seed(

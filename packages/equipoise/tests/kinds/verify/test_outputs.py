@@ -16,7 +16,7 @@ from equipoise.kinds.verify.outputs import Difference, first_difference
         (b"one\ntwo", b"one\ntwo", None),
         (b"one\ntwo\n", b"one\ntoo\n", Difference(2, "two", "too")),
         (b"one\ntwo\n", b"one\n", Difference(2, "two", "(no line: the output ends)")),
-        (b"one\n", b"one", Difference(1, "one", "one")),
+        (b"one\n", b"one", Difference(1, "one", "one (without a line end)")),
         (b"a\x1b[2J", b"b", Difference(1, r"a\x1b[2J", "b")),
         (b"\xff", b"x", Difference(1, r"\xff", "x")),
         (b"x" * 99 + b"1", b"x" * 99 + b"2", Difference(1, f"…{20 * 'x'}1", f"…{20 * 'x'}2")),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,7 +20,9 @@ from msgspec import Struct
 from equipoise.cli.ledger_slices import write_ledger_slice
 from equipoise.design.coin import draw_block
 from equipoise.kinds.verify.terms import CANDIDATE, VerifyDocument, VerifyPlan, VerifyResult
+from equipoise.files.writing import read_whole
 from equipoise.ledger import Ledger, open_for_reading
+from equipoise.ledger.opening import refuse_dubious_ownership
 from equipoise.ledger.rows import to_text
 from equipoise.model.errors import UnusableInput
 from equipoise.model.quantities import Interval
@@ -92,9 +95,7 @@ def read_certificate(file: Path) -> CertifiedRun:
     Raise `UnusableInput` if the file is not a certificate, was changed, or its trials give another
     answer.
     """
-    with open_for_reading(file) as ledger:
-        runs = ledger.runs()
-        record = ledger.read_run() if len(runs) == 1 else None
+    record = _only_run_in(file)
     claim = None if record is None else _claim_of(record)
     terms = None if record is None else record.plan.terms
     if (
@@ -123,6 +124,20 @@ def read_certificate(file: Path) -> CertifiedRun:
     if not _agree((claim.ratio, *claim.ratio_ci), (verify.ratio, *verify.ratio_ci)):
         raise UnusableInput(f"{file} claims another interval than its trials give", hint=_HINT)
     return CertifiedRun(record, terms, verify)
+
+
+def _only_run_in(file: Path) -> RunRecord | None:
+    """Return the only run in a ledger; ``None`` if it has several runs.
+
+    A copy is read, because a reader leaves files next to a ledger.
+    """
+    refuse_dubious_ownership(file.absolute())
+    with tempfile.TemporaryDirectory(prefix="equipoise-certificate-") as folder:
+        copy = Path(folder, file.name)
+        copy.touch(0o600)
+        copy.write_bytes(read_whole(file, hint=_HINT))
+        with open_for_reading(copy) as ledger:
+            return ledger.read_run() if len(ledger.runs()) == 1 else None
 
 
 def _agree(claimed: Sequence[float | None], computed: Sequence[float | None]) -> bool:

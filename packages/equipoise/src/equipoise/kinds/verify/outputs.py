@@ -26,6 +26,7 @@ _MAX_LINE_LETTERS = 60
 """Number of letters that are kept of a line that differs."""
 _LETTERS_BEFORE_DIFFERENCE = 20
 """Number of bytes that are kept before the first byte that differs."""
+_NO_LINE_END = " (without a line end)"
 _NO_LINE = "(no line: the output ends)"
 
 
@@ -135,15 +136,20 @@ def _differing_parts(expected: bytes, actual: bytes) -> tuple[str, str]:
     """Return two lines as short texts, each from shortly before the first byte that differs."""
     common = len(os.path.commonprefix([expected, actual]))
     start = max(0, common - _LETTERS_BEFORE_DIFFERENCE)
-    return _part_of(expected, start), _part_of(actual, start)
+    only_ends_differ = expected.removesuffix(b"\n") == actual.removesuffix(b"\n")
+    ends = (
+        _NO_LINE_END if only_ends_differ and not line.endswith(b"\n") else ""
+        for line in (expected, actual)
+    )
+    return _part_of(expected, start, next(ends)), _part_of(actual, start, next(ends))
 
 
-def _part_of(line: bytes, start: int) -> str:
+def _part_of(line: bytes, start: int, end: str) -> str:
     """Return a line from a byte on, as a short text in which nothing controls a terminal."""
     if not line:
         return _NO_LINE
     part = line.removesuffix(b"\n")[start:].decode("utf-8", "backslashreplace")
-    return _short(f"…{part}" if start else part)
+    return _short(f"…{part}" if start else part) + end
 
 
 def _short(text: str) -> str:
