@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -54,7 +55,7 @@ def test_a_replay_has_another_seed(
     certificate: tuple[MadeRepository, Path], verify: Verify
 ) -> None:
     made, file = certificate
-    with sqlite3.connect(file) as ledger:
+    with closing(sqlite3.connect(file, isolation_level=None)) as ledger:
         ((plan,),) = ledger.execute("SELECT plan FROM run")
     answer = verify(made, "--replay", str(file), *REPLAY)
     assert json.loads(answer.out)["run"]["seed"] != json.loads(plan)["seed"]
@@ -76,7 +77,7 @@ def test_a_changed_certificate_is_refused(
     certificate: tuple[MadeRepository, Path], verify: Verify, change: str, problem: str
 ) -> None:
     made, file = certificate
-    with sqlite3.connect(file) as ledger:
+    with closing(sqlite3.connect(file, isolation_level=None)) as ledger:
         # A ledger refuses updates; somebody who changes it puts the triggers back.
         query = "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'"
         triggers = ledger.execute(query).fetchall()

@@ -19,8 +19,8 @@ from msgspec import Struct
 
 from equipoise.cli.ledger_slices import write_ledger_slice
 from equipoise.design.coin import draw_block
-from equipoise.kinds.verify.terms import CANDIDATE, VerifyDocument, VerifyPlan, VerifyResult
 from equipoise.files.writing import read_whole
+from equipoise.kinds.verify.terms import CANDIDATE, VerifyDocument, VerifyPlan, VerifyResult
 from equipoise.ledger import Ledger, open_for_reading
 from equipoise.ledger.opening import refuse_dubious_ownership
 from equipoise.ledger.rows import to_text
