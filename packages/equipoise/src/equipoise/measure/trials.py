@@ -189,7 +189,8 @@ class TrialRunner(Struct):
         self, environment: Mapping[str, str], padding_bytes: int
     ) -> dict[str, str]:
         if not self.plan.measure.own_variables:
-            padding = {PLAIN_PADDING_VARIABLE: "x" * padding_bytes}
+            # The path identifies the processes of a killed campaign.
+            padding = {PLAIN_PADDING_VARIABLE: f"{self.scratch}/{'x' * padding_bytes}"}
             return without_own_variables({**self.environment, **padding, **environment})
         return {
             **self.environment,

@@ -140,7 +140,8 @@ def test_trials_have_no_variable_of_equipoise(answer_to: Ask, tmp_path: Path) ->
     _, result = answer_to(writes, f"{writes} # again", "--blocks=2")
     assert result["compared_blocks"] == 2
     names = [line.partition("=")[0] for line in log.read_text().splitlines()]
-    assert names.count("PADDING") == 4
+    # Two untimed and three observed runs, and two blocks.
+    assert names.count("PADDING") == 9
     assert [name for name in names if name.startswith("EQUIPOISE")] == []
 
 

@@ -22,7 +22,7 @@ from equipoise.measure.launcher import Launcher, Report, Request
 from equipoise.measure.trials import failure_of, own_environment, without_own_variables
 from equipoise.measure.untimed import stderr_suffix
 from equipoise.model.errors import ConditionFailed, UnusableInput
-from equipoise.model.plan import Condition, Output, Plan
+from equipoise.model.plan import PLAIN_PADDING_VARIABLE, Condition, Output, Plan
 from equipoise.why.evidence.observer import FileUse, Process, SystemCalls, read_calls, wrap_calls
 
 _PROC = "/proc/"
@@ -100,7 +100,9 @@ class UntimedRuns(Struct, frozen=True):
                 file.unlink()
 
     def _environment(self, condition: Condition) -> Mapping[str, str]:
-        return without_own_variables({**own_environment(), **condition.environment})
+        # As in a trial, the path identifies the processes of a killed campaign.
+        padding = {PLAIN_PADDING_VARIABLE: f"{self.scratch}/"}
+        return without_own_variables({**own_environment(), **padding, **condition.environment})
 
     def _request(self, condition: Condition, process: Process, output: Path | None) -> Request:
         return Request(
