@@ -38,7 +38,22 @@ STUDIES = Elsewhere(
     "tests/packaging/test_wheel.py"
     "::test_with_the_studies_primitives_are_measured_and_workloads_compared",
 )
+VERIFY = Elsewhere(
+    "more blocks than run here decide its exit status",
+    "packages/equipoise/tests/kinds/verify/test_command.py::test_a_true_speed_up_is_certified",
+)
+CERTIFICATE = Elsewhere(
+    "more blocks than run here decide its exit status",
+    "packages/equipoise/tests/kinds/verify/test_certificate.py"
+    "::test_it_replicates_in_the_same_repository_and_in_a_clone",
+)
 ELSEWHERE = {
+    "equipoise verify --baseline main --build make -- ./bench --size 1000": VERIFY,
+    "equipoise verify --baseline main --build make --quiet --json answer.json"
+    " -- ./bench --size 1000": VERIFY,
+    "equipoise verify --baseline v1.4 --build make --certificate speed-up.db"
+    " -- ./bench --size 1000": CERTIFICATE,
+    "equipoise verify --replay speed-up.db": CERTIFICATE,
     "pip install 'equipoise-matching[charts]'": MATCHING,
     "pip install 'equipoise[matching,datasets]'": MATCHING,
     "pip install equipoise-studies": STUDIES,

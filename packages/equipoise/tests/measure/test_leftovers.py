@@ -18,6 +18,7 @@ from equipoise.measure import abandoned
 from equipoise.measure.abandoned import environment_of
 from equipoise.measure.leftovers import Clearance, abandoned_probes, clear_leftovers
 from equipoise.measure.workload_metrics import METRICS_VARIABLE
+from equipoise.model.plan import PLAIN_PADDING_VARIABLE
 from packages.equipoise.tests.measure.killed_campaign import killed_campaign
 from packages.equipoise.tests.measure.processes import is_running
 
@@ -86,9 +87,10 @@ def test_an_abandoned_folder_is_removed_and_its_processes_end(places: Places) ->
     assert list(places.temporary.iterdir()) == []
 
 
-def test_processes_end_even_if_their_folder_was_removed(places: Places) -> None:
+@pytest.mark.parametrize("variable", [METRICS_VARIABLE, PLAIN_PADDING_VARIABLE])
+def test_processes_end_even_if_their_folder_was_removed(places: Places, variable: str) -> None:
     folder = killed_campaign()
-    with running("sleep", "60", environment={METRICS_VARIABLE: f"{folder}/metrics.jsonl"}) as trial:
+    with running("sleep", "60", environment={variable: f"{folder}/metrics.jsonl"}) as trial:
         folder.rmdir()
         (cleared,) = clear_leftovers().removed_folders
         assert cleared.killed_processes == 1

@@ -13,6 +13,7 @@ from equipoise.measure.trials import TrialRunner, failure_of
 from equipoise.measure.workload_metrics import METRICS_VARIABLE
 from equipoise.model.plan import (
     PADDING_VARIABLE,
+    PLAIN_PADDING_VARIABLE,
     Condition,
     Hooks,
     Layout,
@@ -57,6 +58,19 @@ def test_a_trial_gets_the_callers_environment_its_own_settings_and_the_padding(
         "A": "1",
         METRICS_VARIABLE: str(tmp_path / "metrics.jsonl"),
         PADDING_VARIABLE: "xxxxxxx",
+    }
+
+
+def test_without_own_variables_a_trial_has_only_a_plain_padding(tmp_path: Path) -> None:
+    plan = plan_of(measure=Measure("/srv", own_variables=False))
+    starter = ScriptedStarter()
+    measured = runner(starter, plan, tmp_path)
+    measured.environment = {**measured.environment, "EQUIPOISE_LEDGER": "/home/me/ledger"}
+    measured.trials_at(DRAW, 0)[0]()
+    assert starter.requests[0].environment == {
+        "HOME": "/home/me",
+        "PATH": "/bin",
+        PLAIN_PADDING_VARIABLE: f"{tmp_path}/xxxxxxx",
     }
 
 

@@ -10,13 +10,14 @@ import pytest
 from equipoise.design.command_line import shell_line_with_placeholders
 from equipoise.kinds.bisect.command import command
 from equipoise.kinds.gate.analysis import joined_bisect_lines
-from equipoise.kinds.gate.command import CheckoutPair, GateRequest, named_bisect_argvs
+from equipoise.kinds.gate.command import GateRequest, named_bisect_argvs
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Contrast
 from equipoise.model.revisions import Revision
 from equipoise.revisions.benchmarks import Benchmark
 from equipoise.revisions.commit_plans import chosen_benchmarks
 from equipoise.revisions.git import Repository
+from equipoise.revisions.pairs import CheckoutPair
 from equipoise.revisions.plan import Checkout, conditions_of_gate
 from equipoise.suites import TOOLS
 from equipoise.suites.tool import TRIAL_MODULE

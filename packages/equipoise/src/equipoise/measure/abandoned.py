@@ -27,12 +27,18 @@ from equipoise.files.writing import OPEN_FOLDER, becomes_readable, opened
 from equipoise.measure.environment.cgroups import own_folder
 from equipoise.measure.environment.system import Host, Unknown
 from equipoise.measure.workload_metrics import METRICS_VARIABLE
+from equipoise.model.plan import PLAIN_PADDING_VARIABLE
 
 BUILD_VARIABLE = "EQUIPOISE_BUILD"
 """Variable that names the folder of a build."""
 CAMPAIGN_VARIABLE = "EQUIPOISE_CAMPAIGN"
 """Variable of a build outside the scratch folder: the path of the scratch folder and a slash."""
-_CAMPAIGN_VARIABLES = (METRICS_VARIABLE, BUILD_VARIABLE, CAMPAIGN_VARIABLE)
+_CAMPAIGN_VARIABLES = (
+    METRICS_VARIABLE,
+    PLAIN_PADDING_VARIABLE,
+    BUILD_VARIABLE,
+    CAMPAIGN_VARIABLE,
+)
 _PROC = Path("/proc")
 _CGROUP_PREFIX = "equipoise-"
 _MAX_WAIT_S = 10.0

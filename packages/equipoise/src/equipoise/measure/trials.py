@@ -17,7 +17,14 @@ from equipoise.measure.environment import CovariateReader
 from equipoise.measure.launcher import Report, Request, Starter
 from equipoise.measure.untimed import describe_signal, run_hook, unavailable_reason
 from equipoise.measure.workload_metrics import METRICS_VARIABLE, MetricsFile, with_missing_metrics
-from equipoise.model.plan import PADDING_VARIABLE, Condition, Layout, Plan
+from equipoise.model.plan import (
+    OWN_PREFIX,
+    PADDING_VARIABLE,
+    PLAIN_PADDING_VARIABLE,
+    Condition,
+    Layout,
+    Plan,
+)
 from equipoise.model.record import Accounting, Draw, FailureKind, Trial
 from equipoise.shared.spelling import option
 
@@ -181,6 +188,10 @@ class TrialRunner(Struct):
     def _with_trial_variables(
         self, environment: Mapping[str, str], padding_bytes: int
     ) -> dict[str, str]:
+        if not self.plan.measure.own_variables:
+            # The path identifies the processes of a killed campaign.
+            padding = {PLAIN_PADDING_VARIABLE: f"{self.scratch}/{'x' * padding_bytes}"}
+            return without_own_variables({**self.environment, **padding, **environment})
         return {
             **self.environment,
             **self._iteration_variable,
@@ -276,3 +287,8 @@ def base_environment(environment: Mapping[str, str]) -> dict[str, str]:
     """Return an environment without the variables that are set for each trial."""
     trial_variables = (PADDING_VARIABLE, METRICS_VARIABLE)
     return {name: value for name, value in environment.items() if name not in trial_variables}
+
+
+def without_own_variables(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return an environment in which a program cannot see that Equipoise runs it."""
+    return {name: value for name, value in environment.items() if not name.startswith(OWN_PREFIX)}

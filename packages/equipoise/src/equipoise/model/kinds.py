@@ -32,6 +32,7 @@ ORDINARY = "compare"
 REGISTER: dict[str, str] = {
     "functions": "equipoise.kinds.functions",
     "gate": "equipoise.kinds.gate",
+    "verify": "equipoise.kinds.verify",
     "bisect": "equipoise.kinds.bisect",
     "history": "equipoise.kinds.history",
     "fleet": "equipoise.kinds.fleet",

@@ -18,6 +18,11 @@ CALL_METRIC = "call_s"
 """Seconds of one call: the primary metric of a comparison of Python functions."""
 PADDING_VARIABLE = "EQUIPOISE_PADDING"
 """Variable that enlarges the environment of every trial. A condition may set it itself."""
+PLAIN_PADDING_VARIABLE = "PADDING"
+"""Variable that enlarges the environment of trials without the variables of Equipoise. Its value
+begins with the scratch folder, by which the processes of a killed campaign are found."""
+OWN_PREFIX = "EQUIPOISE_"
+"""Beginning of the names of Equipoise's own variables."""
 TUNABLES_VARIABLE = "GLIBC_TUNABLES"
 """Variable with tunables of the C library (ld.so(8))."""
 MAX_RANKED_CONDITIONS = 20
@@ -221,6 +226,9 @@ class Measure(Struct, frozen=True):
     """Whether each block draws a new size of the environment (Mytkowicz et al. 2009)."""
     counters: tuple[str, ...] = ()
     """Counters that are read in each trial, in addition to times and memory."""
+    own_variables: bool = True
+    """Whether trials have the variables of Equipoise, by which a program sees that it is measured.
+    Without them, it cannot report metrics."""
 
 
 class Stopping(Struct, frozen=True):

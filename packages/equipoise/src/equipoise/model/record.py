@@ -163,7 +163,8 @@ class Observation(Struct, frozen=True):
     """Evidence of one source (an observation tool) from one run; no verdict uses it (rule 4)."""
 
     source: str
-    """Name in ``equipoise.why.evidence.sources.SOURCES``, or ``DIFF``, which needs no run."""
+    """Name in ``equipoise.why.evidence.sources.SOURCES``, or ``DIFF``, which needs no run. A kind
+    of campaign may have sources of its own."""
     condition: int
     """Index of the condition in the plan of the campaign."""
     repetition: int

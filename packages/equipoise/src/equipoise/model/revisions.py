@@ -33,6 +33,17 @@ class Revision(Struct, frozen=True):
         return f"{self.typed_name} ({self.commit[:_SHOWN_DIGITS]}{changes})"
 
 
+class Relinking(Struct, frozen=True):
+    """How the programs of both revisions are linked again for each block."""
+
+    linker: str
+    """Version of the linker."""
+    min_links: int
+    """Smallest number of links of each revision that the verdict rests on."""
+    files: tuple[tuple[str, ...], tuple[str, ...]]
+    """Programs of the baseline and of the candidate that are linked again, in their folders."""
+
+
 class SourcePlace(Struct, frozen=True):
     """Place of a definition in the sources of a revision."""
 

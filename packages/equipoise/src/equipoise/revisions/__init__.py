@@ -8,6 +8,8 @@ In reading order:
 - ``benchmarks.py``: reads the benchmarks of a gate: commands, a suite file, or a benchmark tool
 - ``build_cache.py``: builds revisions, and keeps the builds for later campaigns
 - ``plan.py``: makes conditions from benchmarks and revisions, for a gate or several commits
+- ``pairs.py``: checks out and builds the two revisions of a gate or a verification
+- ``link_recording.py``, ``relinking.py``: link the programs of a build again for each block
 - ``executed_files.py``: observes which files a benchmark runs, and compares them with a diff
 - ``probing.py``: runs benchmarks once, and leaves out those that fail or hang
 - ``terms.py``: the part of a plan that all campaigns over commits have

@@ -219,6 +219,15 @@ class BuildCache:
         record = self._read_record(key_of(self.recipe, source))
         return None if record is None else record.seconds
 
+    def completed_ns(self, tree: Path) -> int:
+        """Return when the build in a working tree was complete, in nanoseconds since 1970.
+
+        Files that changed later are of trials. The build must be in use.
+        """
+        record = self._read_record(tree.parent.parent.name)
+        assert record is not None, "a build in use is complete"
+        return record.completed_ns
+
     def get(self, source: BuildSource, label: str, needed: Collection[BuildSource] = ()) -> Build:
         """Return the build of a source; make the build if it is missing. This is thread-safe.
 

@@ -176,6 +176,20 @@ def changes_between(
     return tuple(os.fsdecode(name) for name in names if name)
 
 
+def patch_between(repository: Repository, baseline: Revision, candidate: Revision) -> bytes:
+    """Return the changes of tracked files between two revisions, without context.
+
+    A renamed file is removed and added. Raise `UnusableInput` if git fails.
+    """
+    options = (
+        *("--unified=0", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames"),
+        *("--src-prefix=a/", "--dst-prefix=b/", "--ignore-submodules=all"),
+    )
+    revisions = [baseline.commit, *(() if candidate.uncommitted else (candidate.commit,))]
+    result = _run_diff(repository, *options, *revisions, "--")
+    return require_success(result, candidate.label).stdout
+
+
 def changed_submodules(repository: Repository) -> tuple[str, ...]:
     """Return the submodules that differ from the commit in HEAD, or have uncommitted changes."""
     result = _run_diff(repository, "--raw", "-z", "--no-renames", "--no-ext-diff", "HEAD")

@@ -16,24 +16,29 @@ import contextlib
 import fcntl
 import hashlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Self
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from equipoise.campaign.conduct import RunnerAdapter
 from equipoise.campaign.segment import Runner
 from equipoise.measure.trials import TrialReport
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Plan
 from equipoise.model.record import Draw
+from equipoise.model.revisions import Relinking
+from equipoise.revisions.build_cache import BuildCache
 from equipoise.revisions.link_recording import (
     LinkRecorder,
     RecordedLink,
     links_folder,
     recorded_links,
 )
+from equipoise.revisions.plan import Checkout
 from equipoise.shared.spelling import option
 
 _MAX_SEED = (1 << 31) - 1
@@ -243,6 +248,42 @@ class _RelinkingRunner(Struct, frozen=True):
             return trial()
 
         return run
+
+
+class LinksOfCampaign(Struct, frozen=True):
+    """A plan whose programs may be linked again for each block, and the means to do it."""
+
+    plan: Plan
+    relinking: Relinking | None
+    """``None`` unless programs are linked again."""
+    adapt_runner: RunnerAdapter
+    """Function that adds the links to the runner of the trials."""
+
+
+@contextlib.contextmanager
+def linking_again(
+    plan: Plan, min_links: int | None, checkouts: Sequence[Checkout], builds: BuildCache | None
+) -> Iterator[LinksOfCampaign]:
+    """Yield a plan with the blocks that its links need, and a function that adapts its runner.
+
+    Without ``min_links``, the plan and its runner stay as they are. Raise `UnusableInput` if a
+    revision has no program that can be linked again.
+    """
+    recorder = None if builds is None else builds.recipe.recorder
+    if min_links is None or recorder is None:
+        yield LinksOfCampaign(plan, None, lambda runner: runner)
+        return
+    candidates = {contrast.candidate for contrast in plan.contrasts}
+    sides = [int(index in candidates) for index in range(len(plan.conditions))]
+    with Relinker(recorder, plan, [checkout.tree for checkout in checkouts], sides) as relinker:
+        files = (relinker.linked_tree(0).files, relinker.linked_tree(1).files)
+        min_blocks = max(plan.stopping.min_blocks, min_links)
+        stopping = replace(plan.stopping, min_blocks=min_blocks, min_blocks_explicit=True)
+        yield LinksOfCampaign(
+            replace(plan, stopping=stopping),
+            Relinking(recorder.version, min_links, files),
+            relinker.adapt,
+        )
 
 
 def conditions_at(draw: Draw, position: int) -> tuple[int, ...]:

@@ -5,7 +5,6 @@ schedule        forecasts of what each benchmark needs, and the benchmarks of th
 verdict         the decision, during the campaign and at its end, and a forecast of its blocks
 counts          the words for counts in place of times
 earlier         the noise of benchmarks in earlier gates of the ledger
-relink          the links of the programs of each block
 touched         the benchmarks that run no file of the diff, which are measured last
 analysis        the result, computed from the recorded blocks
 slices          the gate of one of several runners, as a file

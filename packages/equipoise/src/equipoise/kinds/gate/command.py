@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -30,7 +29,6 @@ from equipoise.design.command_line import shell_line
 from equipoise.design.limits import CampaignLimits, metric_names
 from equipoise.kinds.gate.earlier import with_known_noises
 from equipoise.kinds.gate.join import join_slices
-from equipoise.kinds.gate.relink import linking_again
 from equipoise.kinds.gate.report import gate_document, shortage_sentences
 from equipoise.kinds.gate.slices import plan_of_slice
 from equipoise.kinds.gate.terms import (
@@ -54,28 +52,29 @@ from equipoise.model.errors import (
 from equipoise.model.plan import Judgement, Plan, Stopping
 from equipoise.model.quantities import counted
 from equipoise.model.record import CampaignWarning
-from equipoise.model.revisions import BENCHMARK_SUFFIX, Revision, SourcePlace
+from equipoise.model.revisions import BENCHMARK_SUFFIX, SourcePlace
 from equipoise.report.document import MAX_SIMILAR_LINES
 from equipoise.report.renderers.markdown import to_markdown
 from equipoise.revisions.benchmarks import Benchmark
-from equipoise.revisions.build_cache import BuildCache, open_cache, source_of
 from equipoise.revisions.checkout import (
-    REVISION_FOLDERS,
-    check_out,
     default_branch,
     find_revision,
     fork_point,
     repository_at,
     warnings_of_working_tree,
 )
-from equipoise.revisions.commits import tree_hashes
 from equipoise.revisions.counted_metrics import Counting, with_counting
 from equipoise.revisions.git import Repository
 from equipoise.revisions.link_recording import recorder_for_build
+from equipoise.revisions.pairs import (
+    CheckoutPair,
+    PairRequest,
+    builds_of_pair,
+    check_out_and_build,
+)
 from equipoise.revisions.peak_memory import reader_of
 from equipoise.revisions.plan import (
     Checkout,
-    RevisionsRequest,
     bisect_command,
     common_benchmarks,
     conditions_of_gate,
@@ -90,64 +89,20 @@ from equipoise.revisions.probing import (
     without_benchmark,
     working_benchmarks,
 )
+from equipoise.revisions.relinking import linking_again
 from equipoise.shared.spelling import option
 from equipoise.suites.tool import BenchmarkTool
 
 
-class GateRequest(RevisionsRequest, frozen=True, kw_only=True):
+class GateRequest(PairRequest, frozen=True, kw_only=True):
     """The user's request for a gate: two revisions, and how to measure them."""
 
-    baseline: Revision
-    candidate: Revision
     fail_undecided: bool = False
     """Whether an undecided benchmark fails the gate."""
-    min_links: int | None = None
-    """Smallest number of links of each revision; ``None`` unless programs are linked again."""
     counting: Counting | None = None
     """How the gate counts; ``None`` for a gate of times."""
     reader: BenchmarkTool | None = None
     """Tool that reads the results of each trial; ``None`` if the trial's command needs none."""
-
-
-CheckoutPair = tuple[Checkout, Checkout]
-"""Checkouts of the baseline and of the candidate, both built."""
-
-
-def check_out_and_build(
-    request: GateRequest, scratch: Path, builds: BuildCache | None, *, show: Callable[[str], None]
-) -> CheckoutPair:
-    """Check both revisions out and build them, unless the cache has their builds.
-
-    ``builds`` is the cache. If the gate builds nothing, ``builds`` is ``None``, and the checkouts
-    are in the scratch folder. ``show`` is called with a line about each step.
-
-    Raise `UnusableInput` if a revision cannot be checked out or lacks the user's folder.
-    Raise `ConditionFailed` if a revision cannot be built.
-    """
-    repository = request.repository
-    revisions = (request.baseline, request.candidate)
-    if builds is not None:
-        hashes = tree_hashes(repository, [revision.commit for revision in revisions])
-        sources = [source_of(repository, revision, hashes) for revision in revisions]
-    checkouts: list[Checkout] = []
-    for role, revision in zip(("baseline", "candidate"), revisions, strict=True):
-        if builds is None:
-            show(f"checking out the {role} {revision.label}")
-            parent_folder = scratch / REVISION_FOLDERS[len(checkouts)]
-            parent_folder.mkdir()
-            revision_folder = check_out(repository, revision, parent_folder)
-        else:
-            show(f"building the {role} {revision.label}: {request.build}")
-            source = sources[len(checkouts)]
-            revision_folder = builds.get(source, f"the {role} {revision.label}", sources).tree
-        checkouts.append(Checkout(role, revision, revision_folder, repository))
-    for checkout in checkouts:
-        if not checkout.folder.is_dir():
-            raise UnusableInput(
-                f"the {checkout.label} has no folder {repository.inside}",
-                hint="run the gate in a folder that both revisions have",
-            )
-    return checkouts[0], checkouts[1]
 
 
 def gate_plan(
@@ -403,7 +358,7 @@ def command(gate_options: GateOptions) -> int:
     with (
         scratch_folder() as scratch,
         measuring(output, interrupt_hint="run the gate again") as (ledger, listener),
-        _build_cache(request, scratch) as builds,
+        builds_of_pair(request, scratch) as builds,
     ):
         checkouts = check_out_and_build(request, scratch, builds, show=on_step)
         plan, warnings = gate_plan(request, checkouts, scratch, silent if output.quiet else say)
@@ -418,9 +373,15 @@ def command(gate_options: GateOptions) -> int:
         if slice_file is not None:
             plan = plan_of_slice(plan, request, request.baseline, request.candidate)
         warnings = (*_warnings(request, of_working_tree=gate_options.candidate is None), *warnings)
-        with linking_again(plan, request.min_links, checkouts, builds) as (plan, adapt_runner):
+        with linking_again(plan, request.min_links, checkouts, builds) as links:
+            assert isinstance(links.plan.terms, GatePlan)
+            terms = replace(links.plan.terms, relinking=links.relinking)
             run_id = conduct.start(
-                plan, ledger, listener, warnings=warnings, adapt_runner=adapt_runner
+                replace(links.plan, terms=terms),
+                ledger,
+                listener,
+                warnings=warnings,
+                adapt_runner=links.adapt_runner,
             )
         result = analyse(run_id, ledger, output)
         if slice_file is not None:
@@ -456,13 +417,6 @@ def _refuse_options_of_measuring() -> None:
                 f"--join measures nothing, so it cannot be combined with {typed_name}",
                 hint=f"give {typed_name} to the jobs that run equipoise gate --slice FILE",
             )
-
-
-def _build_cache(request: GateRequest, scratch: Path) -> AbstractContextManager[BuildCache | None]:
-    """Open the repository's cache of builds; ``None`` if the gate builds nothing."""
-    if request.build is None:
-        return nullcontext()
-    return open_cache(request.repository, request.build, request.tool, scratch, request.recorder)
 
 
 def _gate_status(result: CampaignResult) -> int:

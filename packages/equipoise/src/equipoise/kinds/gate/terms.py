@@ -11,7 +11,7 @@ from equipoise.model.errors import UnusableInput
 from equipoise.model.kinds import TAG, Terms
 from equipoise.model.quantities import Interval
 from equipoise.model.result import ResultDocument, TrialColumn
-from equipoise.model.revisions import Revision, SourcePlace
+from equipoise.model.revisions import Relinking, Revision, SourcePlace
 from equipoise.shared.spelling import option
 
 if TYPE_CHECKING:
@@ -86,17 +86,6 @@ class TouchedOrder(Struct, frozen=True):
     """Path of each file that a benchmark used, and git's hash of its content in the baseline."""
     benchmarks: tuple[KnownFiles, ...]
     """The files of each benchmark; without those whose observed run failed."""
-
-
-class Relinking(Struct, frozen=True):
-    """How the programs of both revisions are linked again for each block."""
-
-    linker: str
-    """Version of the linker."""
-    min_links: int
-    """Smallest number of links of each revision that the gate rests on."""
-    files: tuple[tuple[str, ...], tuple[str, ...]]
-    """Programs of the baseline and of the candidate that are linked again, in their folders."""
 
 
 class GatePlan(Struct, Terms, frozen=True, tag_field=TAG, tag="gate"):

@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct, field
 
 from equipoise.model.errors import UnusableInput
-from equipoise.model.record import DIFF, Observation
+from equipoise.model.record import Observation
 from equipoise.why.evidence import allocations, instructions
 from equipoise.why.evidence.allocations import Allocations
 from equipoise.why.evidence.instructions import Instructions
@@ -169,7 +169,7 @@ def latest_conditions(observations: Sequence[Observation]) -> frozenset[int]:
 def _series_of(observations: Iterable[Observation]) -> list[list[Observation]]:
     """Return the observations of each `equipoise why`, the earliest series first."""
     series: list[list[Observation]] = []
-    runs = (observation for observation in observations if observation.source != DIFF)
+    runs = (observation for observation in observations if observation.source in SOURCES)
     for observation in runs:
         if observation.position == 0 or not series:
             series.append([])
