@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from equipoise.kinds.gate.terms import GatePlan, Relinking
+from equipoise.kinds.gate.terms import GatePlan
 from equipoise.model.record import Draw
+from equipoise.model.revisions import Relinking
 from packages.equipoise.tests.campaign.test_conduct import Stage
 from packages.equipoise.tests.cli.conftest import Gate
 from packages.equipoise.tests.kinds.gate.test_analysis import decision_of, gate_of
