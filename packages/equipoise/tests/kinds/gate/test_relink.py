@@ -74,7 +74,9 @@ def gate(project: MadeRepository, gate: Gate) -> Gate:
 @needs_lld
 def test_each_block_has_functions_in_another_order(gate: Gate, log: Path) -> None:
     blocks = 8
-    answer = gate("--baseline", "old", "--relink", "6", f"--blocks={blocks}", *BUILT, "--", "./bench")
+    answer = gate(
+        "--baseline", "old", "--relink", "6", f"--blocks={blocks}", *BUILT, "--", "./bench"
+    )
     assert answer.status in (0, 1), answer
     result = json.loads(answer.out)
     assert result["gate"]["relinking"]["min_links"] == 6
@@ -117,7 +119,9 @@ def test_a_revision_against_itself_has_two_links_in_each_block(gate: Gate, log: 
 def test_without_a_build_it_is_refused(gate: Gate) -> None:
     answer = gate("--baseline", "old", "--relink", "6", "--", "./bench")
     assert answer.status == 2
-    assert "--relink links the programs of a build again, but this gate builds nothing" in answer.err
+    assert (
+        "--relink links the programs of a build again, but this gate builds nothing" in answer.err
+    )
 
 
 @needs_lld
