@@ -15,13 +15,13 @@ import numpy as np
 from msgspec import Struct
 
 from equipoise.campaign.blocks import block_seconds
-from equipoise.measure.environment.covariates import RUN_DELAY
+from equipoise.measure.environment.covariates import CPU_PRESSURE, RUN_DELAY
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Contrast, Plan
 from equipoise.model.record import CampaignWarning, Trial
 from equipoise.shared.spelling import option
 from equipoise.stats.arrays import FloatArray
-from equipoise.stats.duet import MIN_PAIRS, Gain, Slowdown, allowed_exceptions, gain, slowdown
+from equipoise.stats.duet import MIN_PAIRS, Gain, Slowdown, gain, slowdown
 
 MAX_PILOT_PAIRS = 10
 """Number of blocks in turns, and of blocks at once."""
@@ -31,14 +31,18 @@ MAX_PILOT_BUDGET_SHARE = 0.25
 """Fraction of the budget after which a pilot is long."""
 MAX_SLOWDOWN = 1.05
 """Slowdown of a trial by the other that is still accepted."""
+MAX_SLOWDOWN_BESIDE_NOISE = 1.25
+"""The same for the time that is not CPU time, if other processes use the CPUs."""
+BUSY_SHARE = 0.05
+"""Fraction of the time of a trial at once from which on waits for a CPU show a busy host."""
 LESS_SHARP_WARNING = "duet_less_sharp"
 """Code of the warning that trials in turns are sharper."""
 DISTURBED_WARNING = "duet_disturbed"
 """Code of the warning about a campaign that its pilot refused."""
 
 
-Shared = Literal["core or memory", "lock or device", "unknown"]
-"""Resource for which two trials compete, as far as their CPU time and their waits show it."""
+Shared = Literal["core or memory", "lock or device"]
+"""Resource for which two trials compete: their CPU time grows, or the rest of their time."""
 
 
 _Row = tuple[Sequence[Trial], Sequence[Trial]]
@@ -120,47 +124,34 @@ def _pilot_result(contrast: Contrast, pairs: Sequence[_Row]) -> PilotResult | No
 def _disturbance(rows: Sequence[_Row], wall: FloatArray) -> Disturbance | None:
     """Return how the two conditions disturb each other; ``None`` if they do not.
 
-    On a busy host, trials at once also wait for CPUs that other processes use. This noise is equal
-    for both, so it is no disturbance. It increases neither the CPU time nor the number of waits for
-    a lock or a device (voluntary context switches).
+    On a busy host, trials at once also wait for CPUs that other processes use. This noise is the
+    same for both, so it is no disturbance, and its main part is subtracted.
     """
     cpu = _values(rows, lambda trial: trial.accounting.cpu_s)
-    if _is_slower(cpu):
-        shared: Shared = "core or memory"
-        times = cpu
-    elif not _is_slower(wall):
-        return None
-    elif _waits_more(rows):
-        shared, times = "lock or device", wall
-    elif not _is_host_busy(rows):
-        shared, times = "unknown", wall
-    else:
-        return None
-    by_condition = [slowdown(times[:, 0, index], times[:, 1, index]) for index in (0, 1)]
-    factors = [0.0 if found is None else found.factor for found in by_condition]
-    return Disturbance(int(factors[1] > factors[0]), max(factors), shared)
+    waiting = np.nan_to_num(_values(rows, lambda trial: trial.covariates.get(RUN_DELAY)))
+    is_busy = _is_host_busy(rows, wall)
+    checks: tuple[tuple[Shared, FloatArray, float], ...] = (
+        ("core or memory", cpu, MAX_SLOWDOWN),
+        ("lock or device", wall - waiting, MAX_SLOWDOWN_BESIDE_NOISE if is_busy else MAX_SLOWDOWN),
+    )
+    for shared, times, limit in checks:
+        by_condition = [slowdown(times[:, 0, index], times[:, 1, index]) for index in (0, 1)]
+        both = slowdown(times[:, 0], times[:, 1])
+        if any(found is not None and found.low > limit for found in (both, *by_condition)):
+            factors = [0.0 if found is None else found.factor for found in by_condition]
+            return Disturbance(int(factors[1] > factors[0]), max(factors), shared)
+    return None
 
 
-def _is_slower(times: FloatArray) -> bool:
-    """Return whether one condition, or both together, are certainly slower at once."""
-    found = [slowdown(times[:, 0], times[:, 1])]
-    found += [slowdown(times[:, 0, index], times[:, 1, index]) for index in (0, 1)]
-    return any(one is not None and one.low > MAX_SLOWDOWN for one in found)
-
-
-def _waits_more(rows: Sequence[_Row]) -> bool:
-    """Return whether trials at once wait more often than in turns, in nearly all pairs."""
-    counts = _values(rows, lambda trial: trial.accounting.voluntary_switches).sum(axis=2)
-    return bool((counts[:, 1] > counts[:, 0]).sum() >= len(rows) - allowed_exceptions(len(rows)))
-
-
-def _is_host_busy(rows: Sequence[_Row]) -> bool:
-    """Return whether trials at once waited for a CPU, which only other processes could use."""
-    waiting_s = _values(rows, lambda trial: trial.covariates.get(RUN_DELAY))[:, 1]
-    wall_s = _values(rows, lambda trial: trial.accounting.wall_s)[:, 1]
-    shares = (waiting_s / wall_s).ravel()
+def _is_host_busy(rows: Sequence[_Row], wall: FloatArray) -> bool:
+    """Return whether processes waited for a CPU while trials ran at once, each on its own."""
+    waits = (
+        _values(rows, lambda trial: trial.covariates.get(RUN_DELAY)),
+        _values(rows, lambda trial: trial.covariates.get(CPU_PRESSURE)),
+    )
+    shares = (np.nan_to_num(np.fmax(*waits)[:, 1]) / wall[:, 1]).ravel()
     shares = shares[np.isfinite(shares)]
-    return bool(shares.size) and float(np.median(shares)) > MAX_SLOWDOWN - 1.0
+    return bool(shares.size) and float(np.median(shares)) > BUSY_SHARE
 
 
 def _values(rows: Sequence[_Row], value_of: Callable[[Trial], float | None]) -> FloatArray:
@@ -202,7 +193,6 @@ def pilot_warnings(plan: Plan, trials: Iterable[Trial]) -> tuple[CampaignWarning
 _SHARED_CLAUSES: dict[Shared, str] = {
     "core or memory": "both share a core, a cache or the bandwidth of the memory",
     "lock or device": "it waits for a lock, a file or a device that both use",
-    "unknown": "they are not independent of each other",
 }
 
 
