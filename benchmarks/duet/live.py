@@ -186,7 +186,7 @@ def _run(folder: Path, campaign: Campaign, amount: int) -> dict[str, Any]:
     }
 
 
-def _seconds_to_verdict(trials: list[dict[str, Any]], way: str) -> float | None:
+def _seconds_to_verdict(trials: list[dict[str, float]], way: str) -> float | None:
     """Return the seconds of the measured trials until the first verdict on a difference."""
     growing, seconds = PairedBlocks(), 0.0
     rows = [trial for trial in trials if trial["analysed"]]

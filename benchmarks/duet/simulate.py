@@ -84,7 +84,8 @@ def main(words: Sequence[str]) -> int:
     print(f"{asked.campaigns} campaigns a cell, at most {asked.blocks} blocks each")
     print(
         f"{'CPU':>6}{'host':>7}{'own':>7}{'tails':>7}"
-        f"{'false, %':>10}{f'{PLANTED:g} % found, %':>16}{'blocks':>8}{'in turns, %':>13}{'blocks':>8}"
+        f"{'false, %':>10}{f'{PLANTED:g} % found, %':>16}{'blocks':>8}"
+        f"{'in turns, %':>13}{'blocks':>8}"
     )
     failures = 0
     for heavy_tails in (False, True):

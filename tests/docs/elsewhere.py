@@ -38,6 +38,11 @@ STUDIES = Elsewhere(
     "tests/packaging/test_wheel.py"
     "::test_with_the_studies_primitives_are_measured_and_workloads_compared",
 )
+DUET = Elsewhere(
+    "its pilot may refuse programs of a millisecond on a busy host",
+    "packages/equipoise/tests/kinds/gate/test_duet.py"
+    "::test_both_revisions_of_each_benchmark_run_at_once",
+)
 ELSEWHERE = {
     "pip install 'equipoise-matching[charts]'": MATCHING,
     "pip install 'equipoise[matching,datasets]'": MATCHING,
@@ -57,6 +62,8 @@ ELSEWHERE = {
         "takes more blocks than run here",
         "packages/equipoise/tests/campaign/test_conduct.py::test_timeouts_are_kept_as_slowest_to_the_verdict",
     ),
+    "equipoise compare ./old ./new --duet": DUET,
+    "equipoise gate --baseline main --build make --duet -- ./bench": DUET,
     "equipoise doctor --certify": Elsewhere(
         "two minutes of campaigns, whose number no option changes",
         "packages/equipoise/tests/analysis/test_certificate.py::test_a_quiet_host_finds_the_injected_effects_and_few_others",

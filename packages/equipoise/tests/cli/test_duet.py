@@ -13,6 +13,7 @@ import pytest
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import EXIT_UNUSABLE_INPUT
 from packages.equipoise.tests.cli.conftest import Equipoise, compared, result_of
+from packages.equipoise.tests.programs import finished
 
 Script = Callable[[str, Sequence[str]], str]
 
@@ -171,3 +172,15 @@ def test_a_host_without_the_cpus_of_a_campaign_cannot_resume_it(
         os.sched_setaffinity(0, CPUS)
     assert answer.status == EXIT_UNUSABLE_INPUT
     assert "run at once on CPU" in answer.err
+
+
+@NEEDS_TWO_CPUS
+@pytest.mark.live("cc", package="gcc")
+def test_the_example_of_the_documentation_compares_its_two_programs(tmp_path: Path) -> None:
+    example = Path(__file__).parents[4] / "docs/examples/duet/run.sh"
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    done = finished(
+        [example, "--blocks", "3", "--quiet"], cwd=tmp_path, env={**os.environ, "PATH": path}
+    )
+    # On a busy host, the pilot may refuse them.
+    assert done.returncode == 0 or "while old runs" in done.stderr or "while new" in done.stderr

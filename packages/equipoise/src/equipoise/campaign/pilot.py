@@ -125,7 +125,7 @@ def _disturbance(rows: Sequence[_Row], wall: FloatArray) -> Disturbance | None:
     """Return how the two conditions disturb each other; ``None`` if they do not.
 
     On a busy host, trials at once also wait for CPUs that other processes use. This noise is the
-    same for both, so it is no disturbance, and its main part is subtracted.
+    same for both and is not a disturbance, so its main part is subtracted.
     """
     cpu = _values(rows, lambda trial: trial.accounting.cpu_s)
     waiting = np.nan_to_num(_values(rows, lambda trial: trial.covariates.get(RUN_DELAY)))
@@ -183,7 +183,7 @@ def pilot_warnings(plan: Plan, trials: Iterable[Trial]) -> tuple[CampaignWarning
                 CampaignWarning(
                     LESS_SHARP_WARNING,
                     f"{candidate} and {baseline} at once need about {1.0 / result.gain.factor:.1f} "
-                    "times the seconds that they need in turns, for the same interval",
+                    "times the seconds that they need in turns on these CPUs",
                     f"leave out {option('duet', True)}",
                 )
             )

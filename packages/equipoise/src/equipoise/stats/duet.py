@@ -1,4 +1,4 @@
-"""What a pilot says about trials that run at once: whether they disturb each other, and the gain.
+"""The pilot of trials that run at once: whether they disturb each other, and the gain.
 
 A pilot runs two conditions in turns and at once, alternately, n times each. Its trials decide no
 verdict. The first question is whether a trial takes longer while the other condition runs. The
