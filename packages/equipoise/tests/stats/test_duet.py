@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from equipoise.stats.duet import MIN_PAIRS, gain, slowdown
+from equipoise.stats.sequence import BASELINE_FIRST, CANDIDATE_FIRST, PairedBlocks
+from equipoise.stats.verdict import judge
 
 CAMPAIGNS = 2000
 
@@ -81,3 +83,27 @@ def test_the_interval_of_the_gain_contains_the_truth(tails: bool) -> None:
 def test_constant_log_ratios_have_no_gain() -> None:
     assert gain(np.zeros(10), np.zeros(10), 2.0, 1.0) is None
     assert gain(np.arange(3.0), np.arange(3.0), 2.0, 1.0) is None
+
+
+@pytest.mark.parametrize("slower_cpu", [0.0, 0.02, 0.5])
+def test_equal_programs_on_unequal_cpus_are_rarely_called_different(slower_cpu: float) -> None:
+    campaigns, alpha = 300, 0.05
+    random = np.random.default_rng([7, int(100 * slower_cpu)])
+    false = 0
+    for _ in range(campaigns):
+        shared = 0.2 * random.standard_normal(60)
+        times = np.exp(shared[:, None] + 0.02 * random.standard_normal((60, 2)))
+        times[:, 1] *= math.exp(slower_cpu)
+        growing = PairedBlocks()
+        for number, (first, second) in enumerate(times, start=1):
+            # The coin decides which program gets the first CPU.
+            is_baseline_first = random.random() < 0.5
+            costs = (first, second) if is_baseline_first else (second, first)
+            growing.append(*costs, BASELINE_FIRST if is_baseline_first else CANDIDATE_FIRST)
+            if number < 7 or number % 4:
+                continue
+            verdict = judge([growing], min_effect=1.0, alpha=alpha)[0].verdict
+            if verdict in ("faster", "slower", "mixed"):
+                false += 1
+                break
+    assert false / campaigns <= alpha + 3.0 * math.sqrt(alpha * (1.0 - alpha) / campaigns)
