@@ -61,6 +61,17 @@ def slower(factor: float, *, of: int | None = None, in_cpu_time: bool = False) -
     return change
 
 
+def slower_cpu_time(factor: float) -> Change:
+    """Let all trials use more CPU time, as several threads do."""
+
+    def change(trial: Trial) -> Trial:
+        assert trial.accounting.user_s is not None
+        accounting = replace(trial.accounting, user_s=factor * trial.accounting.user_s)
+        return replace(trial, accounting=accounting)
+
+    return change
+
+
 def waiting_for_a_cpu(trial: Trial, seconds: float = 0.3) -> Trial:
     return replace(trial, covariates={"run_delay_s": seconds})
 
@@ -90,6 +101,14 @@ def test_a_growing_time_without_cpu_time_is_a_shared_lock_or_device(
     slow = slower(factor)
     trials = pilot(lambda trial: waiting_for_a_cpu(slow(trial), waiting_s))
     with pytest.raises(RefusedByPilot, match="waits for a lock, a file or a device"):
+        pilot_warnings(PLAN, trials)
+
+
+def test_a_program_that_needs_more_than_half_of_the_cpus_is_named() -> None:
+    slow, in_two_threads = slower(1.7, of=1), slower_cpu_time(1.8)
+    trials = pilot(lambda trial: slow(in_two_threads(trial)), in_turns=in_two_threads)
+    sentence = r"b takes 1\.7\d? times as long while a runs: it uses more CPUs than the half"
+    with pytest.raises(RefusedByPilot, match=sentence):
         pilot_warnings(PLAN, trials)
 
 

@@ -44,6 +44,6 @@ def _gain_clause(pilot: DuetPilot) -> str:
     if low <= 1.0 <= high:
         return "; its pilot cannot tell whether that is sharper than in turns"
     return (
-        f"; by its pilot, turns on these CPUs would need {pilot.gain:.2g} times the seconds "
+        f"; by its pilot, turns would need {pilot.gain:.2g} times the seconds "
         f"({low:.2g} to {high:.2g})"
     )

@@ -41,8 +41,9 @@ DISTURBED_WARNING = "duet_disturbed"
 """Code of the warning about a campaign that its pilot refused."""
 
 
-Shared = Literal["core or memory", "lock or device"]
-"""Resource for which two trials compete: their CPU time grows, or the rest of their time."""
+Shared = Literal["core or memory", "CPUs", "lock or device"]
+"""Resource for which two trials compete. If their CPU time does not grow, it is the CPUs themselves
+or, if a program needs no more than its own, anything else that it waits for."""
 
 
 _Row = tuple[Sequence[Trial], Sequence[Trial]]
@@ -90,12 +91,16 @@ def pilot_results(plan: Plan, trials: Iterable[Trial]) -> tuple[PilotResult, ...
         for number in sorted(blocks)
         if not plan.runs_at_once("warmup", number) and number + 1 in blocks
     ]
-    results = (_pilot_result(contrast, pairs) for contrast in plan.contrasts)
+    cpu_count = min(map(len, plan.measure.cpu_sets), default=0)
+    results = (_pilot_result(contrast, pairs, cpu_count) for contrast in plan.contrasts)
     return tuple(result for result in results if result is not None)
 
 
-def _pilot_result(contrast: Contrast, pairs: Sequence[_Row]) -> PilotResult | None:
-    """Return the result for a contrast; ``None`` without a pair in which both conditions ran."""
+def _pilot_result(contrast: Contrast, pairs: Sequence[_Row], cpu_count: int) -> PilotResult | None:
+    """Return the result for a contrast; ``None`` without a pair in which both conditions ran.
+
+    ``cpu_count`` is the number of CPUs of each trial at once.
+    """
     rows: list[_Row] = []
     for in_turns, at_once in pairs:
         turns, both = ({trial.condition: trial for trial in block} for block in (in_turns, at_once))
@@ -116,12 +121,12 @@ def _pilot_result(contrast: Contrast, pairs: Sequence[_Row]) -> PilotResult | No
         contrast,
         len(rows),
         slowdown(wall[:, 0], wall[:, 1]),
-        _disturbance(rows, wall),
+        _disturbance(rows, wall, cpu_count),
         gain(log_ratios[:, 0], log_ratios[:, 1], float(seconds[0]), float(seconds[1])),
     )
 
 
-def _disturbance(rows: Sequence[_Row], wall: FloatArray) -> Disturbance | None:
+def _disturbance(rows: Sequence[_Row], wall: FloatArray, cpu_count: int) -> Disturbance | None:
     """Return how the two conditions disturb each other; ``None`` if they do not.
 
     On a busy host, trials at once also wait for CPUs that other processes use. This noise is the
@@ -139,7 +144,11 @@ def _disturbance(rows: Sequence[_Row], wall: FloatArray) -> Disturbance | None:
         both = slowdown(times[:, 0], times[:, 1])
         if any(found is not None and found.low > limit for found in (both, *by_condition)):
             factors = [0.0 if found is None else found.factor for found in by_condition]
-            return Disturbance(int(factors[1] > factors[0]), max(factors), shared)
+            slowed = int(factors[1] > factors[0])
+            needed_cpus = float(np.nanmedian(cpu[:, 0, slowed] / wall[:, 0, slowed]))
+            if shared == "lock or device" and needed_cpus > MAX_SLOWDOWN * cpu_count:
+                shared = "CPUs"
+            return Disturbance(slowed, max(factors), shared)
     return None
 
 
@@ -183,7 +192,7 @@ def pilot_warnings(plan: Plan, trials: Iterable[Trial]) -> tuple[CampaignWarning
                 CampaignWarning(
                     LESS_SHARP_WARNING,
                     f"{candidate} and {baseline} at once need about {1.0 / result.gain.factor:.1f} "
-                    "times the seconds that they need in turns on these CPUs",
+                    "times the seconds that they need in turns",
                     f"leave out {option('duet', True)}",
                 )
             )
@@ -192,6 +201,7 @@ def pilot_warnings(plan: Plan, trials: Iterable[Trial]) -> tuple[CampaignWarning
 
 _SHARED_CLAUSES: dict[Shared, str] = {
     "core or memory": "both share a core, a cache or the bandwidth of the memory",
+    "CPUs": "it uses more CPUs than the half that it has then",
     "lock or device": "it waits for a lock, a file or a device that both use",
 }
 

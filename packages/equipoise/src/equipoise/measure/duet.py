@@ -72,8 +72,8 @@ def _sorted(cores: Sequence[Sequence[int]]) -> tuple[int, ...]:
 class DuetRunner(TrialRunner, kw_only=True):
     """Runner of two trials at once: those at positions 0 and 1 of a block, at 2 and 3, and so on.
 
-    In some blocks of the pilot (`Plan.runs_at_once`) it runs them one after the other, on the same
-    CPUs.
+    In some blocks of the pilot (`Plan.runs_at_once`) it runs them one after the other, on all CPUs,
+    as a campaign in turns does.
     """
 
     pair_starter: PairStarter
@@ -99,8 +99,9 @@ class DuetRunner(TrialRunner, kw_only=True):
             index = draw.order[position]
             self._run_hooks_before(draw, index)
             metrics_file.clear()
-            condition = self.plan.conditions[index]
-            requests.append(self._request(condition, draw, None, metrics_file, position))
+            request = self._request(self.plan.conditions[index], draw, None, metrics_file)
+            cpus = self.plan.measure.cpu_sets[position % SET_COUNT]
+            requests.append(replace(request, process=replace(request.process, cpus=cpus)))
         self.covariates.read_before()
         first_request, second_request = requests
         reports = self.pair_starter.run_pair((first_request, second_request), self.on_wait)

@@ -118,7 +118,7 @@ class TrialRunner(Struct):
         metrics_file = MetricsFile(self.scratch)
         metrics_file.clear()
         with self._running_server(condition, draw.padding_bytes) as service:
-            request = self._request(condition, draw, service, metrics_file, position)
+            request = self._request(condition, draw, service, metrics_file)
             started_at = self.now()
             self.covariates.read_before()
             report = self.starter.run(request, self.on_wait)
@@ -204,15 +204,12 @@ class TrialRunner(Struct):
         draw: Draw,
         service: Service | None,
         metrics_file: MetricsFile,
-        position: int,
     ) -> Request:
-        measure, process = self.plan.measure, condition.process
+        measure = self.plan.measure
         command, environment = condition.command_in(draw.layout), condition.environment
         if service is not None:
             command = service.home.fill_all(command)
             environment = service.home.fill_values(environment)
-        if measure.cpu_sets:
-            process = replace(process, cpus=measure.cpu_sets[position % len(measure.cpu_sets)])
         request = Request(
             argv=command,
             environment=self._with_trial_variables(environment, draw.padding_bytes, metrics_file),
@@ -220,7 +217,7 @@ class TrialRunner(Struct):
             input=measure.input,
             output=condition.output or measure.output,
             timeout_s=measure.timeout_s,
-            process=process,
+            process=condition.process,
         )
         if draw.layout is None:
             return request
