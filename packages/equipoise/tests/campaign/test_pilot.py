@@ -89,7 +89,7 @@ def test_independent_programs_are_accepted() -> None:
 def test_a_growing_cpu_time_is_a_shared_core_or_memory(of: int) -> None:
     trials = pilot(slower(1.4, of=of, in_cpu_time=True))
     slowed, other = "ab"[of], "ba"[of]
-    sentence = rf"{slowed} takes 1\.4\d? times the CPU time while {other} runs: both share a core"
+    sentence = rf"{slowed} takes 1\.4\d? times as long while {other} runs: its CPU time grows"
     with pytest.raises(RefusedByPilot, match=sentence):
         pilot_warnings(PLAN, trials)
 
@@ -102,6 +102,16 @@ def test_a_growing_time_without_cpu_time_is_a_shared_lock_or_device(
     trials = pilot(lambda trial: waiting_for_a_cpu(slow(trial), waiting_s))
     with pytest.raises(RefusedByPilot, match="waits for a lock, a file or a device"):
         pilot_warnings(PLAN, trials)
+
+
+def test_a_growing_cpu_time_of_a_program_that_sleeps_is_accepted() -> None:
+    def asleep(trial: Trial) -> Trial:
+        return replace(trial, accounting=replace(trial.accounting, user_s=0.01, sys_s=0.0))
+
+    def grown(trial: Trial) -> Trial:
+        return replace(trial, accounting=replace(trial.accounting, user_s=0.02, sys_s=0.0))
+
+    assert pilot_warnings(PLAN, pilot(grown, in_turns=asleep)) == ()
 
 
 def test_a_program_that_needs_more_than_half_of_the_cpus_is_named() -> None:

@@ -134,10 +134,14 @@ def _disturbance(rows: Sequence[_Row], wall: FloatArray, cpu_count: int) -> Dist
     """
     cpu = _values(rows, lambda trial: trial.accounting.cpu_s)
     waiting = np.nan_to_num(_values(rows, lambda trial: trial.covariates.get(RUN_DELAY)))
+    running = wall - waiting
+    # In a program that mostly sleeps, a growth of its CPU time hardly counts.
+    alone = np.fmax(running, cpu)[:, :1]
+    grown = alone + cpu - cpu[:, :1]
     is_busy = _is_host_busy(rows, wall)
     checks: tuple[tuple[Shared, FloatArray, float], ...] = (
-        ("core or memory", cpu, MAX_SLOWDOWN),
-        ("lock or device", wall - waiting, MAX_SLOWDOWN_BESIDE_NOISE if is_busy else MAX_SLOWDOWN),
+        ("core or memory", grown, MAX_SLOWDOWN),
+        ("lock or device", running, MAX_SLOWDOWN_BESIDE_NOISE if is_busy else MAX_SLOWDOWN),
     )
     for shared, times, limit in checks:
         by_condition = [slowdown(times[:, 0, index], times[:, 1, index]) for index in (0, 1)]
@@ -200,7 +204,7 @@ def pilot_warnings(plan: Plan, trials: Iterable[Trial]) -> tuple[CampaignWarning
 
 
 _SHARED_CLAUSES: dict[Shared, str] = {
-    "core or memory": "both share a core, a cache or the bandwidth of the memory",
+    "core or memory": "its CPU time grows, so both share a core, a cache or the memory",
     "CPUs": "it uses more CPUs than the half that it has then",
     "lock or device": "it waits for a lock, a file or a device that both use",
 }
@@ -210,9 +214,5 @@ def disturbance_sentence(plan: Plan, contrast: Contrast, disturbance: Disturbanc
     """Return ``b takes 1.42 times as long while a runs: …`` with what the two probably share."""
     names = plan.names_of(contrast)
     slowed, other = names[disturbance.condition], names[1 - disturbance.condition]
-    takes = (
-        f"takes {disturbance.factor:.2f} times the CPU time"
-        if disturbance.shared == "core or memory"
-        else f"takes {disturbance.factor:.2f} times as long"
-    )
-    return f"{slowed} {takes} while {other} runs: {_SHARED_CLAUSES[disturbance.shared]}"
+    takes = f"takes {disturbance.factor:.2f} times as long while {other} runs"
+    return f"{slowed} {takes}: {_SHARED_CLAUSES[disturbance.shared]}"
