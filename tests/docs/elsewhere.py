@@ -47,6 +47,11 @@ CERTIFICATE = Elsewhere(
     "packages/equipoise/tests/kinds/verify/test_certificate.py"
     "::test_it_replicates_in_the_same_repository_and_in_a_clone",
 )
+DUET = Elsewhere(
+    "its pilot may refuse programs of a millisecond on a busy host",
+    "packages/equipoise/tests/kinds/gate/test_duet.py"
+    "::test_both_revisions_of_each_benchmark_run_at_once",
+)
 ELSEWHERE = {
     "equipoise verify --baseline main --build make -- ./bench --size 1000": VERIFY,
     "equipoise verify --baseline main --build make --quiet --json answer.json"
@@ -72,6 +77,8 @@ ELSEWHERE = {
         "takes more blocks than run here",
         "packages/equipoise/tests/campaign/test_conduct.py::test_timeouts_are_kept_as_slowest_to_the_verdict",
     ),
+    "equipoise compare ./old ./new --duet": DUET,
+    "equipoise gate --baseline main --build make --duet -- ./bench": DUET,
     "equipoise doctor --certify": Elsewhere(
         "two minutes of campaigns, whose number no option changes",
         "packages/equipoise/tests/analysis/test_certificate.py::test_a_quiet_host_finds_the_injected_effects_and_few_others",

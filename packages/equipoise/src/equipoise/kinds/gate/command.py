@@ -15,6 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.campaign import conduct
+from equipoise.campaign.plans import with_trials_at_once
 from equipoise.cli import options
 from equipoise.cli.command_line import CommandRecorder, typed_command
 from equipoise.cli.completion import complete_revisions
@@ -253,6 +254,7 @@ class GateOptions(Struct, frozen=True, kw_only=True):
     fail_undecided: bool
     touched: bool
     relink: int | None
+    duet: bool
     markdown: Path | None
     slice_file: Path | None
     join: bool
@@ -303,6 +305,11 @@ class GateOptions(Struct, frozen=True, kw_only=True):
     type=click.IntRange(min=1),
     metavar="K",
     help="Link both revisions again for each block, at least K times: the linker's luck is noise.",
+)
+@options.flag(
+    "--duet",
+    help="Run both revisions of a benchmark at once, each on CPUs of its own that the coin "
+    "assigns; a pilot refuses benchmarks that disturb each other.",
 )
 @options.file_option("--markdown", help="Write the summary to a file, too.")
 @options.file_option(
@@ -363,6 +370,8 @@ def command(gate_options: GateOptions) -> int:
         checkouts = check_out_and_build(request, scratch, builds, show=on_step)
         plan, warnings = gate_plan(request, checkouts, scratch, silent if output.quiet else say)
         plan = replace(plan, command_line=_recorded_command(request, program, plan.seed))
+        if gate_options.duet:
+            plan = with_trials_at_once(plan)
         plan = with_known_noises(plan, ledger, snapshot().get("cpu_model"))
         if gate_options.touched:
             plan, line = with_touched_order(
@@ -512,7 +521,17 @@ def _gate_request(
         else recorder_for_build(suite.build, own_environment()),
         min_links=gate_options.relink,
     )
+    if gate_options.duet and request.min_links is not None:
+        raise UnusableInput(
+            "--duet cannot be combined with --relink: it links both revisions before each block",
+            hint="leave out one of the two",
+        )
     counted_request, counting = with_counting(request)
+    if gate_options.duet and counting is not None:
+        raise UnusableInput(
+            "--duet is for times, but --metrics names counts",
+            hint="leave out --duet: counts have hardly any noise",
+        )
     reader = reader_of(request) if counting is None else counting.reader
     return replace(counted_request, counting=counting, reader=reader)
 

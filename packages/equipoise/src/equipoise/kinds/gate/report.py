@@ -178,6 +178,7 @@ def gate_document(document: GateDocument) -> Document:
         Paragraph(gate.summary),
         *(Paragraph(sentence) for sentence in counters_sentences(gate)),
         *(Paragraph(sentence) for sentence in _relinking_sentences(gate)),
+        *_duet_paragraphs(document),
         *(Paragraph(sentence) for sentence in shortage_sentences(gate)),
         *_failed_tables(gate),
         *(replace(table, forms=NOT_BRIEF) for table in _row_tables(gate, alpha)),
@@ -214,6 +215,13 @@ def _relinking_sentences(gate: GateResult) -> Iterator[str]:
             f"Across links: {gate.relinking.linker.partition(' (')[0]} linked each revision "
             f"{counted(count, 'time')}, each time with functions and data in another order."
         )
+
+
+def _duet_paragraphs(document: GateDocument) -> Iterator[Paragraph]:
+    """Yield on which CPUs both revisions ran at once, and what the pilot found."""
+    if document.duet is not None:
+        summary = document.duet.summary
+        yield Paragraph(f"{summary[0].upper()}{summary[1:]}.")
 
 
 def _brief_last_line(document: GateDocument) -> str:
