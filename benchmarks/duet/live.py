@@ -186,13 +186,13 @@ def _run(folder: Path, campaign: Campaign, amount: int) -> dict[str, Any]:
     }
 
 
-def _seconds_to_verdict(trials: list[dict[str, float]], way: str) -> float | None:
+def _seconds_to_verdict(trials: list[dict[str, Any]], way: str) -> float | None:
     """Return the seconds of the measured trials until the first verdict on a difference."""
     growing, seconds = PairedBlocks(), 0.0
     rows = [trial for trial in trials if trial["analysed"]]
     for number, (first, second) in enumerate(zip(rows[::2], rows[1::2], strict=True), start=1):
         times = first["wall_s"], second["wall_s"]
-        seconds += max(times) if way == "duet" else sum(times)
+        seconds += float(max(times) if way == "duet" else sum(times))
         is_baseline_first = first["condition"] == "one"
         growing.append(
             *(times if is_baseline_first else times[::-1]), 1 if is_baseline_first else -1
