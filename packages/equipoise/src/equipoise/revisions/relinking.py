@@ -192,3 +192,15 @@ class RelinkingRunner(Struct):
             return trial()
 
         return run
+
+
+class PairRelinkingRunner(RelinkingRunner):
+    """Runs the trials of a campaign whose processes have the programs of all revisions at once."""
+
+    def trials_at(self, draw: Draw, position: int) -> tuple[Callable[[], TrialReport], ...]:
+        """Return the trials at one position; before the first, link and put in place."""
+        if position == 0:
+            self._link(draw)
+            for tree, programs in zip(self.trees, self._programs, strict=True):
+                tree.install(programs)
+        return self.runner.trials_at(draw, position)

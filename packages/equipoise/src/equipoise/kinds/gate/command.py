@@ -29,6 +29,13 @@ from equipoise.cli.writing import write_file
 from equipoise.design.command_line import shell_line
 from equipoise.design.limits import CampaignLimits, metric_names
 from equipoise.kinds.gate.earlier import with_known_noises
+from equipoise.kinds.gate.function_processes import function_pair_runner
+from equipoise.kinds.gate.functions import (
+    can_link_by_default,
+    functions_plan,
+    refuse_other_programs,
+    warnings_of_one_link,
+)
 from equipoise.kinds.gate.join import join_slices
 from equipoise.kinds.gate.relink import linking_again
 from equipoise.kinds.gate.report import gate_document, shortage_sentences
@@ -57,7 +64,7 @@ from equipoise.model.record import CampaignWarning
 from equipoise.model.revisions import BENCHMARK_SUFFIX, Revision, SourcePlace
 from equipoise.report.document import MAX_SIMILAR_LINES
 from equipoise.report.renderers.markdown import to_markdown
-from equipoise.revisions.benchmarks import Benchmark
+from equipoise.revisions.benchmarks import Benchmark, Suite
 from equipoise.revisions.build_cache import BuildCache, open_cache, source_of
 from equipoise.revisions.checkout import (
     REVISION_FOLDERS,
@@ -91,6 +98,7 @@ from equipoise.revisions.probing import (
     working_benchmarks,
 )
 from equipoise.shared.spelling import option
+from equipoise.suites.finding import ToolSuite
 from equipoise.suites.tool import BenchmarkTool
 
 
@@ -103,6 +111,8 @@ class GateRequest(RevisionsRequest, frozen=True, kw_only=True):
     """Whether an undecided benchmark fails the gate."""
     min_links: int | None = None
     """Smallest number of links of each revision; ``None`` unless programs are linked again."""
+    library: str | None = None
+    """Path of the shared library whose functions are compared; ``None`` for a gate of programs."""
     counting: Counting | None = None
     """How the gate counts; ``None`` for a gate of times."""
     reader: BenchmarkTool | None = None
@@ -298,6 +308,7 @@ class GateOptions(Struct, frozen=True, kw_only=True):
     fail_undecided: bool
     touched: bool
     relink: int | None
+    functions: str | None
     markdown: Path | None
     slice_file: Path | None
     join: bool
@@ -349,6 +360,12 @@ class GateOptions(Struct, frozen=True, kw_only=True):
     metavar="K",
     help="Link both revisions again for each block, at least K times: the linker's luck is noise.",
 )
+@click.option(
+    "--functions",
+    metavar="LIBRARY",
+    help="Compare the functions equipoise_bench_NAME of this shared library, such as ./libbench.so;"
+    " each block is a process with both revisions, linked again if the host has lld.",
+)
 @options.file_option("--markdown", help="Write the summary to a file, too.")
 @options.file_option(
     "--slice",
@@ -388,7 +405,7 @@ def command(gate_options: GateOptions) -> int:
     if slice_file is not None:
         check_folder(slice_file)
     repository = repository_at(Path.cwd())
-    program, found = gate_options.program.or_found_in(Path.cwd())
+    program, found = _programs_of(gate_options)
     request = _gate_request(repository, gate_options, program)
     if slice_file is not None and request.counting is not None:
         raise UnusableInput(
@@ -406,7 +423,11 @@ def command(gate_options: GateOptions) -> int:
         _build_cache(request, scratch) as builds,
     ):
         checkouts = check_out_and_build(request, scratch, builds, show=on_step)
-        plan, warnings = gate_plan(request, checkouts, scratch, silent if output.quiet else say)
+        plan, warnings = _plan_of(request, checkouts, scratch, silent if output.quiet else say)
+        if request.library is not None and gate_options.relink is None:
+            one_link = tuple(warnings_of_one_link(request.library, checkouts, builds))
+            warnings = (*warnings, *one_link)
+            request = replace(request, min_links=None) if one_link else request
         plan = replace(plan, command_line=_recorded_command(request, program, plan.seed))
         plan = with_known_noises(plan, ledger, snapshot().get("cpu_model"))
         if gate_options.touched:
@@ -420,7 +441,14 @@ def command(gate_options: GateOptions) -> int:
         warnings = (*_warnings(request, of_working_tree=gate_options.candidate is None), *warnings)
         with linking_again(plan, request.min_links, checkouts, builds) as (plan, adapt_runner):
             run_id = conduct.start(
-                plan, ledger, listener, warnings=warnings, adapt_runner=adapt_runner
+                plan,
+                ledger,
+                listener,
+                warnings=warnings,
+                runner_factory=conduct.native_runner
+                if request.library is None
+                else function_pair_runner,
+                adapt_runner=adapt_runner,
             )
         result = analyse(run_id, ledger, output)
         if slice_file is not None:
@@ -432,6 +460,38 @@ def command(gate_options: GateOptions) -> int:
         outcome = "fails" if status == EXIT_GATE_FAILED else "does not fail"
         say(f"{slice_file} has the gate of this runner alone, which {outcome}; --join decides")
     return EXIT_DONE
+
+
+def _programs_of(gate_options: GateOptions) -> tuple[SuiteOptions, ToolSuite | None]:
+    """Return the programs to compare, and the suite if they were found by the files of the folder.
+
+    With ``--functions`` there are none. Raise `UnusableInput` if options contradict each other.
+    """
+    program = gate_options.program
+    if gate_options.functions is None:
+        return program.or_found_in(Path.cwd())
+    refuse_other_programs(
+        {
+            "a command after --": program.argv,
+            "--kind": program.kind,
+            "--bench": program.benches,
+            "--suite": program.suite,
+            "--metrics": gate_options.metrics,
+            "--touched": gate_options.touched,
+            "--slice": gate_options.slice_file,
+        }
+    )
+    return program, None
+
+
+def _plan_of(
+    request: GateRequest, checkouts: CheckoutPair, scratch: Path, notify: Notify
+) -> tuple[Plan, tuple[CampaignWarning, ...]]:
+    if request.library is None:
+        return gate_plan(request, checkouts, scratch, notify)
+    return functions_plan(
+        request, request.library, checkouts, fails_undecided=request.fail_undecided
+    )
 
 
 def _report(result: CampaignResult, gate_options: GateOptions) -> int:
@@ -536,7 +596,13 @@ def _gate_request(
     tool = program.tool
     kind_option = "" if tool is None else f"--kind {tool.name} "
     example = f"equipoise gate --baseline main {kind_option}--build make -- ./bench"
-    suite = program.read("a gate", example)
+    library, min_links = gate_options.functions, gate_options.relink
+    if library is None:
+        suite = program.read("a gate", example)
+    else:
+        suite = Suite((), program.build)
+        if min_links is None and program.build is not None and can_link_by_default():
+            min_links = 0
     candidate = revision_of(repository, gate_options.candidate, "--candidate")
     if gate_options.baseline is None:
         baseline = default_branch(repository)
@@ -554,13 +620,16 @@ def _gate_request(
         metrics=None if gate_options.metrics is None else metric_names(gate_options.metrics),
         limits=gate_options.limits,
         fail_undecided=gate_options.fail_undecided,
-        min_links=gate_options.relink,
+        min_links=min_links,
+        library=library,
     )
     if request.min_links is not None and request.build is None:
         raise UnusableInput(
             "--relink links the programs of a build again, but this gate builds nothing",
             hint="name the line that builds a revision with --build",
         )
+    if library is not None:
+        return request
     counted_request, counting = with_counting(request)
     reader = reader_of(request) if counting is None else counting.reader
     return replace(counted_request, counting=counting, reader=reader)

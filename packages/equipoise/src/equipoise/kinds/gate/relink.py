@@ -14,7 +14,7 @@ from equipoise.kinds.gate.terms import GatePlan, Relinking
 from equipoise.model.plan import Plan
 from equipoise.revisions.build_cache import BuildCache
 from equipoise.revisions.plan import Checkout
-from equipoise.revisions.relinking import LinkedTree, RelinkingRunner
+from equipoise.revisions.relinking import LinkedTree, PairRelinkingRunner, RelinkingRunner
 
 
 @contextlib.contextmanager
@@ -23,7 +23,7 @@ def linking_again(
 ) -> Iterator[tuple[Plan, RunnerAdapter]]:
     """Yield the plan with the terms of its links, and what adapts the runner of its trials.
 
-    Without ``min_links``, the plan and its runner stay as they are. Raise `UnusableInput` if a
+    ``min_links`` is 0 if blocks need no minimum. Without it, the plan and its runner stay as they are. Raise `UnusableInput` if a
     revision has no program that can be linked again.
     """
     recorder = None if builds is None else builds.recipe.recorder
@@ -42,21 +42,22 @@ def linking_again(
         terms, stopping = plan.terms, plan.stopping
         assert isinstance(terms, GatePlan)
         relinking = Relinking(recorder.version, min_links, (baseline.files, candidate.files))
-        plan = replace(
-            plan,
-            stopping=replace(
+        if min_links:
+            stopping = replace(
                 stopping,
                 min_blocks=max(stopping.min_blocks, min_links),
                 min_blocks_explicit=True,
-            ),
-            terms=replace(terms, relinking=relinking),
-        )
+            )
+        plan = replace(plan, stopping=stopping, terms=replace(terms, relinking=relinking))
         candidates = {contrast.candidate for contrast in plan.contrasts}
         sides = tuple(int(index in candidates) for index in range(len(plan.conditions)))
-        yield plan, lambda runner: RelinkingRunner(runner, plan, (baseline, candidate), sides)
+        runner_class = RelinkingRunner if terms.functions is None else PairRelinkingRunner
+        yield plan, lambda runner: runner_class(runner, plan, (baseline, candidate), sides)
 
 
 def _programs(plan: Plan, tree: Path) -> list[str]:
-    """Return the programs of the plan in a working tree, relative to it."""
-    paths = (Path(os.path.realpath(condition.command[0])) for condition in plan.conditions)
+    """Return the programs of the plan in a working tree, or its library, relative to the tree."""
+    # The command of a function is: PROGRAM --library FILE --function NAME.
+    word = 2 if plan.rules.shares_processes else 0
+    paths = (Path(os.path.realpath(condition.command[word])) for condition in plan.conditions)
     return [str(path.relative_to(tree)) for path in paths if path.is_relative_to(tree)]
