@@ -59,7 +59,7 @@ def refuse_other_programs(options: Mapping[str, object]) -> None:
     given = [name for name, value in options.items() if value]
     if given:
         raise UnusableInput(
-            f"--functions is for the functions of a library, and cannot be combined with {given[0]}",
+            f"--functions times functions of a library, and cannot be combined with {given[0]}",
             hint=f"run, for example: {_EXAMPLE}",
         )
 

@@ -23,8 +23,8 @@ def linking_again(
 ) -> Iterator[tuple[Plan, RunnerAdapter]]:
     """Yield the plan with the terms of its links, and what adapts the runner of its trials.
 
-    ``min_links`` is 0 if blocks need no minimum. Without it, the plan and its runner stay as they are. Raise `UnusableInput` if a
-    revision has no program that can be linked again.
+    ``min_links`` is 0 if any number of links will do. Without it, the plan and its runner stay as
+    they are. Raise `UnusableInput` if a revision has no program that can be linked again.
     """
     recorder = None if builds is None else builds.recipe.recorder
     if min_links is None or recorder is None:
