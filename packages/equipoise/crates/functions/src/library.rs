@@ -69,13 +69,12 @@ impl Library {
     }
 
     /// Lets the library prepare its data, if it has a function for this.
-    pub fn set_up(&self) -> Result<(), Problem> {
+    pub fn set_up(&self) {
         let symbol = self.symbol(SETUP);
         if !symbol.is_null() {
             // SAFETY: a function with this name has this type (equipoise_functions.h).
             unsafe { mem::transmute::<*mut c_void, Setup>(symbol)() };
         }
-        Ok(())
     }
 
     pub fn benchmark(&self, name: &str) -> Result<Benchmark, Problem> {

@@ -46,7 +46,7 @@ fn run(options: &Options) -> Result<(), Problem> {
         }
         Task::Calibrate { library, function } => {
             let library = Library::load(library)?;
-            library.set_up()?;
+            library.set_up();
             let calibration = calibrate(library.benchmark(function)?)?;
             print(&format!("{}\n", to_json(&calibration)?))
         }
@@ -59,7 +59,7 @@ fn run(options: &Options) -> Result<(), Problem> {
                 running.set(place);
                 let library = Library::load(file)?;
                 library.shift_heap(&mut random);
-                library.set_up()?;
+                library.set_up();
                 functions.push(library.benchmark(&comparison.function)?);
             }
             let functions = [functions[0], functions[1]];

@@ -43,7 +43,7 @@ _PROCESS_FIELDS = frozenset(Accounting.__struct_fields__) - {"wall_s", "counters
 
 
 class Batches(Struct, frozen=True):
-    """What the native program measured: the nanoseconds of each batch, by place."""
+    """Nanoseconds of each batch of a process, by place."""
 
     first: tuple[int, ...]
     second: tuple[int, ...]

@@ -222,7 +222,7 @@ def _timing_of(calibrations: Sequence[_Calibration]) -> tuple[tuple[int, int], i
 
 
 class _Output(Struct, frozen=True):
-    """What the native program printed, or why it failed."""
+    """Output of the native program, or the reason of its failure."""
 
     text: str = ""
     failure: str | None = None
