@@ -70,6 +70,8 @@ _ELF_TYPE = slice(16, 18)
 _LOADABLE_TYPES = (2, 3)
 """``ET_EXEC`` and ``ET_DYN`` (elf(5)): files with their final addresses."""
 _LINK_TIMEOUT_S = 600.0
+_THREADS = max(1, (os.cpu_count() or 1) // 2)
+"""Threads of each link: both revisions are linked at the same time."""
 
 
 class RecordedLink(Struct, frozen=True):
@@ -153,7 +155,7 @@ class LinkRecorder(Struct, frozen=True):
         )
         with open(f"{output}.errors", "w+b") as errors:
             done = subprocess.run(
-                [self.lld, f"@{_RESPONSE}", *shuffles, "-o", output],
+                [self.lld, f"@{_RESPONSE}", *shuffles, f"--threads={_THREADS}", "-o", output],
                 cwd=folder,
                 stdin=subprocess.DEVNULL,
                 stdout=errors,

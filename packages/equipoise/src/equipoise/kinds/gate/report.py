@@ -178,6 +178,7 @@ def gate_document(document: GateDocument) -> Document:
         Paragraph(gate.summary),
         *(Paragraph(sentence) for sentence in counters_sentences(gate)),
         *(Paragraph(sentence) for sentence in _relinking_sentences(gate)),
+        *(Paragraph(sentence) for sentence in _function_sentences(gate)),
         *(Paragraph(sentence) for sentence in shortage_sentences(gate)),
         *_failed_tables(gate),
         *(replace(table, forms=NOT_BRIEF) for table in _row_tables(gate, alpha)),
@@ -213,6 +214,15 @@ def _relinking_sentences(gate: GateResult) -> Iterator[str]:
         yield (
             f"Across links: {gate.relinking.linker.partition(' (')[0]} linked each revision "
             f"{counted(count, 'time')}, each time with functions and data in another order."
+        )
+
+
+def _function_sentences(gate: GateResult) -> Iterator[str]:
+    """Yield how functions were measured, if both revisions shared processes."""
+    if gate.functions is not None:
+        yield (
+            f"Each block is a fresh process for each function, with {gate.functions.library} of "
+            "both revisions, called in turns."
         )
 
 
