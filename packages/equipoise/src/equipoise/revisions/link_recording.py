@@ -28,6 +28,7 @@ from msgspec import Struct
 
 from equipoise.measure.untimed import tail
 from equipoise.model.errors import EquipoiseError, UnusableInput
+from equipoise.revisions.link_padding import padding_object
 from equipoise.shared.spelling import option
 
 LLD = "ld.lld"
@@ -144,18 +145,20 @@ class LinkRecorder(Struct, frozen=True):
         (links / RECORDS).write_bytes(msgspec.json.encode(kept))
 
     def link(self, folder: Path, output: Path, seed: int | None = None) -> None:
-        """Link a program again; a seed puts its functions and its data into another order.
+        """Link a program again; a seed puts its functions and its data at other addresses.
 
         Raise `EquipoiseError` with the end of the output if lld fails.
         """
-        shuffles = (
-            ()
-            if seed is None
-            else tuple(f"--shuffle-sections={sections}={seed}" for sections in _SHUFFLED)
-        )
+        options: list[str] = []
+        padding = folder / f"padding-{output.name}.o"
+        if seed is not None:
+            options = [f"--shuffle-sections={sections}={seed}" for sections in _SHUFFLED]
+            if (content := padding_object(seed)) is not None:
+                padding.write_bytes(content)
+                options.append(padding.name)
         with open(f"{output}.errors", "w+b") as errors:
             done = subprocess.run(
-                [self.lld, f"@{_RESPONSE}", *shuffles, f"--threads={_THREADS}", "-o", output],
+                [self.lld, f"@{_RESPONSE}", *options, f"--threads={_THREADS}", "-o", output],
                 cwd=folder,
                 stdin=subprocess.DEVNULL,
                 stdout=errors,
@@ -165,6 +168,7 @@ class LinkRecorder(Struct, frozen=True):
             )
             message = tail(errors.fileno())
         os.unlink(errors.name)
+        padding.unlink(missing_ok=True)
         if done.returncode != 0:
             raise EquipoiseError(
                 f"a program could not be linked again: {message}",

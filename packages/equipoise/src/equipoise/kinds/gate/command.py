@@ -378,7 +378,9 @@ class GateOptions(Struct, frozen=True, kw_only=True):
     show_default="1; 0 with the suite of a tool, whose benchmarks run once before",
 )
 @options.timeout_option
-@options.stopping_options(min_blocks="5; an outcome at alpha 0.05 takes 6")
+@options.stopping_options(
+    min_blocks="5; an outcome at alpha 0.05 takes 6", min_seconds="1; 0.3 with --functions"
+)
 @options.judging_options(MIN_EFFECT)
 @options.ledger_option
 @options.report_option
@@ -423,11 +425,11 @@ def command(gate_options: GateOptions) -> int:
         _build_cache(request, scratch) as builds,
     ):
         checkouts = check_out_and_build(request, scratch, builds, show=on_step)
-        plan, warnings = _plan_of(request, checkouts, scratch, silent if output.quiet else say)
+        one_link: tuple[CampaignWarning, ...] = ()
         if request.library is not None and gate_options.relink is None:
             one_link = tuple(warnings_of_one_link(request.library, checkouts, builds))
-            warnings = (*warnings, *one_link)
             request = replace(request, min_links=None) if one_link else request
+        plan, warnings = _plan_of(request, checkouts, scratch, silent if output.quiet else say)
         plan = replace(plan, command_line=_recorded_command(request, program, plan.seed))
         plan = with_known_noises(plan, ledger, snapshot().get("cpu_model"))
         if gate_options.touched:
@@ -438,7 +440,8 @@ def command(gate_options: GateOptions) -> int:
                 say(line)
         if slice_file is not None:
             plan = plan_of_slice(plan, request, request.baseline, request.candidate)
-        warnings = (*_warnings(request, of_working_tree=gate_options.candidate is None), *warnings)
+        of_revisions = _warnings(request, of_working_tree=gate_options.candidate is None)
+        warnings = (*of_revisions, *one_link, *warnings)
         with linking_again(plan, request.min_links, checkouts, builds) as (plan, adapt_runner):
             run_id = conduct.start(
                 plan,
@@ -490,7 +493,11 @@ def _plan_of(
     if request.library is None:
         return gate_plan(request, checkouts, scratch, notify)
     return functions_plan(
-        request, request.library, checkouts, fails_undecided=request.fail_undecided
+        request,
+        request.library,
+        checkouts,
+        fails_undecided=request.fail_undecided,
+        has_links=request.min_links is not None,
     )
 
 

@@ -41,6 +41,8 @@ ROUNDS = 32
 """Number of timed batches of each revision in a process."""
 MAX_PROCESS_NS = 250_000_000
 """Nanoseconds of the timed batches of a process; slow functions get fewer batches."""
+MIN_SECONDS_WITH_LINKS = 0.3
+"""Default minimum seconds of processes, if links take most of the time between them."""
 _MAX_LISTED_BYTES = 1 << 20
 _EXAMPLE = "equipoise gate --baseline main --build make --functions ./libbenchmarks.so"
 
@@ -70,12 +72,16 @@ def functions_plan(
     checkouts: tuple[Checkout, Checkout],
     *,
     fails_undecided: bool,
+    has_links: bool,
 ) -> tuple[Plan, tuple[CampaignWarning, ...]]:
     """Return the plan of a gate over functions, and warnings about those that are left out.
 
     ``library`` is the path of the shared library, relative to the folder of the user in each
-    checkout. Raise `UnusableInput` if a checkout has no such library, or if no function is in both.
-    Raise `ConditionFailed` if no function runs.
+    checkout. ``has_links`` says whether each block has links of its own, which take longer than its
+    processes.
+
+    Raise `UnusableInput` if a checkout has no such library, or if no function is in both. Raise
+    `ConditionFailed` if no function runs.
     """
     program = str(functions_program())
     libraries = [_library_in(checkout, library) for checkout in checkouts]
@@ -98,7 +104,10 @@ def functions_plan(
         folder=str(candidate.folder),
         # Each function has just run, and each process runs untimed batches first.
         warmup=0,
-        stopping=Stopping(leave_out_decided=True),
+        stopping=Stopping(
+            leave_out_decided=True,
+            min_seconds=MIN_SECONDS_WITH_LINKS if has_links else Stopping().min_seconds,
+        ),
         judgement=Judgement(min_effect=MIN_EFFECT),
     )
     timings = [_timing_of(calibrations) for calibrations in examined.values()]
