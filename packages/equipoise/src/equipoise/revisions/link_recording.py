@@ -179,7 +179,8 @@ class LinkRecorder(Struct, frozen=True):
 def link_recorder(environment: Mapping[str, str]) -> LinkRecorder:
     """Return the programs of this host that record links; raise `UnusableInput` without lld."""
     search_path = environment.get("PATH")
-    lld = shutil.which(LLD, path=search_path) or _lld_of_rust(search_path)
+    # The lld of Rust is linked statically, and starts in half the time.
+    lld = _lld_of_rust(search_path) or shutil.which(LLD, path=search_path)
     if lld is None:
         raise UnusableInput(
             f"{option('relink')} needs the linker lld, and this host has no {LLD}",
