@@ -8,7 +8,7 @@ In reading order:
 - ``benchmarks.py``: reads the benchmarks of a gate: commands, a suite file, or a benchmark tool
 - ``build_cache.py``: builds revisions, and keeps the builds for later campaigns
 - ``link_recording.py``: records how a build links its programs, to link them again
-- ``link_padding.py``: unused sections of random sizes, which move all others
+- ``link_layouts.py``: the places of functions and variables in a link, by a seed
 - ``relinking.py``: links the programs of revisions again for each block
 - ``plan.py``: makes conditions from benchmarks and revisions, for a gate or several commits
 - ``executed_files.py``: observes which files a benchmark runs, and compares them with a diff

@@ -28,7 +28,7 @@ from msgspec import Struct
 
 from equipoise.measure.untimed import tail
 from equipoise.model.errors import EquipoiseError, UnusableInput
-from equipoise.revisions.link_padding import padding_object
+from equipoise.revisions.link_layouts import layout_of, read_symbols, symbols_of, write_symbols
 from equipoise.shared.spelling import option
 
 LLD = "ld.lld"
@@ -39,6 +39,8 @@ FOLDER = "links"
 _LINKS_VARIABLE = "EQUIPOISE_LINKS"
 _RESPONSE = "response.txt"
 """File in each archive of lld: the arguments of the link."""
+_SYMBOLS = "symbols.txt"
+"""File beside it: the functions and variables of the program."""
 _LINKERS = ("ld", "ld.bfd", "ld.gold", "ld.lld", "ld.mold")
 _COMPILERS = ("cc1", "cc1plus")
 _SHUFFLED = (".text*", ".rodata*", ".data*", ".bss*")
@@ -136,6 +138,7 @@ class LinkRecorder(Struct, frozen=True):
             output = folder.with_suffix(".output")
             self.link(folder, output)
             digest = _digest(output)
+            write_symbols(symbols_of(output), folder / _SYMBOLS)
             output.unlink()
             copies = tuple(str(path) for path, other in files.items() if other == digest)
             if copies and not all(map(_is_part_of_the_build, copies)):
@@ -150,12 +153,15 @@ class LinkRecorder(Struct, frozen=True):
         Raise `EquipoiseError` with the end of the output if lld fails.
         """
         options: list[str] = []
-        padding = folder / f"padding-{output.name}.o"
+        order, unused = (folder / f"{output.name}.{suffix}" for suffix in ("order", "o"))
         if seed is not None:
             options = [f"--shuffle-sections={sections}={seed}" for sections in _SHUFFLED]
-            if (content := padding_object(seed)) is not None:
-                padding.write_bytes(content)
-                options.append(padding.name)
+            if symbols := read_symbols(folder / _SYMBOLS):
+                layout = layout_of(symbols, seed)
+                order.write_text(layout.order, encoding="utf-8")
+                unused.write_bytes(layout.unused)
+                options += (f"--symbol-ordering-file={order.name}", "--no-warn-symbol-ordering")
+                options.append(unused.name)
         with open(f"{output}.errors", "w+b") as errors:
             done = subprocess.run(
                 [self.lld, f"@{_RESPONSE}", *options, f"--threads={_THREADS}", "-o", output],
@@ -168,7 +174,8 @@ class LinkRecorder(Struct, frozen=True):
             )
             message = tail(errors.fileno())
         os.unlink(errors.name)
-        padding.unlink(missing_ok=True)
+        for file in (order, unused):
+            file.unlink(missing_ok=True)
         if done.returncode != 0:
             raise EquipoiseError(
                 f"a program could not be linked again: {message}",

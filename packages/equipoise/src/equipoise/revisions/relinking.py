@@ -175,11 +175,14 @@ class RelinkingRunner(Struct):
             )
         )
 
+    def _seed(self, draw: Draw, side: int) -> int:
+        return link_seed(self.plan, draw, side)
+
     def _link(self, draw: Draw) -> None:
         """Link the programs of both revisions, side by side."""
         with ThreadPoolExecutor(len(self.trees)) as threads:
             links = [
-                threads.submit(tree.link, link_seed(self.plan, draw, side), f"side-{side}")
+                threads.submit(tree.link, self._seed(draw, side), f"side-{side}")
                 for side, tree in enumerate(self.trees)
             ]
             self._programs = tuple(link.result() for link in links)
@@ -195,7 +198,14 @@ class RelinkingRunner(Struct):
 
 
 class PairRelinkingRunner(RelinkingRunner):
-    """Runs the trials of a campaign whose processes have the programs of all revisions at once."""
+    """Runs the trials of a campaign whose processes have the programs of all revisions at once.
+
+    The links of a block have one seed. So functions that the revisions share have the same places
+    in both, and a difference of the two is not one of their places.
+    """
+
+    def _seed(self, draw: Draw, side: int) -> int:
+        return link_seed(self.plan, draw, 0)
 
     def trials_at(self, draw: Draw, position: int) -> tuple[Callable[[], TrialReport], ...]:
         """Return the trials at one position; before the first, link and put in place."""

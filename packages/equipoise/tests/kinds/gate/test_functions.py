@@ -181,6 +181,20 @@ def test_each_block_has_functions_in_another_order(
         assert len({line for line in lines if line.startswith(revision)}) >= 2
 
 
+@needs_lld
+def test_the_revisions_of_a_block_have_one_layout(
+    project: MadeRepository, gate: Gate, log: Path
+) -> None:
+    commit_kernels(project, "old", EQUAL)
+    commit_kernels(project, "new", EQUAL + "\nint unused(int x) { return x * x % 7; }\n")
+    gate(*FUNCTIONS, "--blocks=6")
+    lines = log.read_text().splitlines()[2:]
+    layouts = [tuple(int(place) % 4096 for place in line.split()[1:]) for line in lines]
+    assert len(layouts) == 12
+    assert layouts[::2] == layouts[1::2]
+    assert len(set(layouts)) == 6
+
+
 def test_without_lld_the_gate_warns_of_one_link(
     project: MadeRepository, gate: Gate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
