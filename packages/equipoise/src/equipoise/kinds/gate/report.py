@@ -220,9 +220,10 @@ def _relinking_sentences(gate: GateResult) -> Iterator[str]:
 def _function_sentences(gate: GateResult) -> Iterator[str]:
     """Yield how functions were measured, if both revisions shared processes."""
     if gate.functions is not None:
+        layout = "" if gate.relinking is None else " in one layout"
         yield (
             f"Each block is a fresh process for each function, with {gate.functions.library} of "
-            "both revisions, called in turns."
+            f"both revisions{layout}, called in turns."
         )
 
 
