@@ -254,6 +254,17 @@ def test_a_function_that_crashes_is_left_out_with_one_line(
     assert list(outcomes(answer)) == ["equal"]
 
 
+def test_a_function_without_end_is_left_out_with_one_line(
+    project: MadeRepository, gate: Gate
+) -> None:
+    commit_kernels(project, "old", EQUAL + WORK)
+    endless = "EQUIPOISE_BENCHMARK(work) { for (;;) EQUIPOISE_HIDE(steps); }\n"
+    commit_kernels(project, "new", EQUAL + endless)
+    answer = gate(*FUNCTIONS, "--blocks=6", "--timeout", "3", "--json", "-")
+    assert answer.status == 3, answer
+    assert "work failed, and was not compared (candidate: it did not end within 3 s)" in answer.err
+
+
 def test_a_gate_whose_functions_all_crash_has_no_verdict(
     project: MadeRepository, gate: Gate
 ) -> None:
