@@ -80,7 +80,8 @@ class FunctionPairRunner(Struct):
         request = self._request(draw, order, output, running)
         report = self.starter.run(request, self.on_wait)
         covariates = self.covariates.read_after(cpu=report.cpu, run_delay_s=report.run_delay_s)
-        batches = _read_batches(output)
+        kind, _ = failure_of(report, self.plan.measure.timeout_s)
+        batches = _read_batches(output) if kind is None else None
         trials = [
             self._trial(draw, position + place, condition, report, started_at, covariates, times)
             for place, (condition, times) in enumerate(

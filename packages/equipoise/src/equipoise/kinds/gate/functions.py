@@ -150,7 +150,7 @@ def _names_in(program: str, library: str, checkout: Checkout) -> list[str]:
             f"{checkout.label}: {output.failure}",
             hint="name a shared library (gcc -shared, or the crate type cdylib)",
         )
-    names = output.text.split()
+    names = [name for name in output.text.splitlines() if name and name.isprintable()]
     if not names:
         raise UnusableInput(
             f"{os.path.basename(library)} of the {checkout.label} exports no equipoise_bench_NAME",
