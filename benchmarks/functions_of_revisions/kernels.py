@@ -1,3 +1,4 @@
+# ruff: noqa: E501 (lines of C)
 """Thirty small kernels in C, as units of work: a call of a kernel does 100 units, or 101.
 
 One unit more is 1 % more work, spread over the call like the other units.
@@ -74,12 +75,12 @@ BODIES: dict[str, str] = {
     " x * x + y * y < 4) { float t = x * x - y * y + p; y = 2 * x * y + q; x = t; n++; } return n;",
     "square_root": "double x = 1 + r[0], v = w[0]; for (int i = 0; i < 6; i++) x = 0.5 * (x + v / x);"
     " return (uint64_t)x;",
-    "divisor": "uint32_t x = w[0] % 9973 + 1, y = w[1] % 9967 + 1; while (y) { uint32_t t = x % y;"
+    "common_divisor": "uint32_t x = w[0] % 9973 + 1, y = w[1] % 9967 + 1; while (y) { uint32_t t = x % y;"
     " x = y; y = t; } return x;",
     "collatz": "uint64_t n = w[0] % 997 + 1; int i = 0; while (n != 1 && i < 40) { n = n & 1 ?"
     " 3 * n + 1 : n / 2; i++; } return i;",
-    "prime": "uint32_t n = w[0] % 4001 | 1; for (uint32_t d = 3; d * d <= n; d += 2) if (n % d == 0)"
-    " return d; return n;",
+    "divisors": "uint32_t n = w[0] % 4001, c = 0; for (uint32_t d = 3; d < 40; d += 2)"
+    " c = c * 2 + (n % d == 0); return c;",
     "bits": "int n = 0; for (int i = 0; i < 12; i++) { uint32_t x = w[i]; x -= x >> 1 & 0x55555555u;"
     " x = (x & 0x33333333u) + (x >> 2 & 0x33333333u); n += (((x + (x >> 4)) & 0x0F0F0F0Fu) *"
     " 0x01010101u) >> 24; } return n;",
