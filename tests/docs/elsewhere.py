@@ -101,6 +101,11 @@ ELSEWHERE = {
         "cargo asks crates.io",
         "packages/equipoise/tests/kinds/gate/test_tools.py::test_a_warning_names_a_cargo_benchmark_that_only_one_revision_has",
     ),
+    "equipoise gate --baseline main --build make --functions ./libbenchmarks.so": Elsewhere(
+        "compiles a library in two revisions",
+        "packages/equipoise/tests/kinds/gate/test_functions_examples.py"
+        "::test_the_slower_function_of_an_example_is_found",
+    ),
     "equipoise gate --baseline main --kind google-benchmark"
     " --build 'make bench' -- ./bench": GOOGLE_BENCHMARK,
     "equipoise gate --baseline main --kind pytest"

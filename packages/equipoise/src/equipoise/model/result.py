@@ -633,12 +633,15 @@ class ResultDocument(Struct, frozen=True, tag_field=TAG, tag=ORDINARY):
         """The kind of campaign."""
         return kind_of(self)
 
-    shares_processes: ClassVar[bool] = False
-    """Whether all conditions of a block ran in one process."""
     has_one_order: ClassVar[bool] = True
     """Whether all trials are in one sequence of blocks; False for several hosts."""
     measured_value_fields: ClassVar[Mapping[str, str]] = MappingProxyType({"control": "condition"})
     """Name of the field with the measured values of each part of the document, by part."""
+
+    @property
+    def shares_processes(self) -> bool:
+        """Whether the conditions that were compared ran in one process."""
+        return False
 
     @property
     def has_blocks(self) -> bool:

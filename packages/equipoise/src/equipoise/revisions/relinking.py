@@ -2,8 +2,8 @@
 
 Where functions and data lie in memory changes the speed of a program by per cents (Mytkowicz et
 al. 2009; Curtsinger and Berger 2013), and a commit that changes nothing moves them, too. A block
-therefore has a link of its own for each revision, and links are drawn from the same distribution
-for both. So blocks stay the unit of the verdict, which then holds across links
+therefore has a layout of its own, by which the programs of all its revisions are linked: what they
+share has the same places. So blocks stay the unit of the verdict, which then holds across links
 (docs/methods/relink.md).
 
 The new program takes the place of the program that the build linked. After the campaign, the
@@ -47,12 +47,13 @@ _TEST_SEEDS = (1, 2)
 """Seeds whose links must differ before a campaign begins."""
 
 
-def link_seed(plan: Plan, draw: Draw, side: int) -> int:
-    """Return the seed of the link of a revision in a block, from 1 to `_MAX_SEED`.
+def link_seed(plan: Plan, draw: Draw) -> int:
+    """Return the seed of the links of a block, from 1 to `_MAX_SEED`.
 
-    ``side`` is the index of the revision.
+    All revisions have one seed. So the functions that they share have the same places, and the
+    difference of two revisions is not one of these places (`revisions.link_layouts`).
     """
-    text = f"{plan.seed} {draw.phase} {draw.block} {side}"
+    text = f"{plan.seed} {draw.phase} {draw.block}"
     digest = hashlib.sha256(text.encode("ascii")).digest()
     return 1 + int.from_bytes(digest[:8], "big") % _MAX_SEED
 
@@ -214,7 +215,7 @@ class Relinker:
         trees = [self.linked_tree(side) for side in sides]
         with ThreadPoolExecutor(len(sides)) as threads:
             links = [
-                threads.submit(tree.link, link_seed(self._plan, draw, side), f"side-{side}")
+                threads.submit(tree.link, link_seed(self._plan, draw), f"side-{side}")
                 for side, tree in zip(sides, trees, strict=True)
             ]
             self._programs = {side: link.result() for side, link in zip(sides, links, strict=True)}
@@ -223,6 +224,16 @@ class Relinker:
         """Put the programs of the present block in the working tree of a condition."""
         side = self._sides[condition]
         self.linked_tree(side).install(self._programs[side])
+
+    def install_all(self) -> None:
+        """Put the programs of the present block in the working trees of all its revisions."""
+        for side, programs in self._programs.items():
+            self.linked_tree(side).install(programs)
+
+    @property
+    def shares_processes(self) -> bool:
+        """Whether each process of the campaign has the programs of all revisions."""
+        return self._plan.rules.shares_processes
 
 
 class _RelinkingRunner(Struct, frozen=True):
@@ -233,11 +244,14 @@ class _RelinkingRunner(Struct, frozen=True):
         """Return the trials at one position of a block; before the first, link the programs."""
         if position == 0:
             self.relinker.link(draw)
+        trials = self.runner.trials_at(draw, position)
+        if self.relinker.shares_processes:
+            if position == 0:
+                self.relinker.install_all()
+            return trials
         return tuple(
             self._with_program(condition, trial)
-            for condition, trial in zip(
-                conditions_at(draw, position), self.runner.trials_at(draw, position), strict=True
-            )
+            for condition, trial in zip(conditions_at(draw, position), trials, strict=True)
         )
 
     def _with_program(
@@ -266,8 +280,8 @@ def linking_again(
 ) -> Iterator[LinksOfCampaign]:
     """Yield a plan with the blocks that its links need, and a function that adapts its runner.
 
-    Without ``min_links``, the plan and its runner stay as they are. Raise `UnusableInput` if a
-    revision has no program that can be linked again.
+    ``min_links`` is 0 if any number of links will do. Without it, the plan and its runner stay as
+    they are. Raise `UnusableInput` if a revision has no program that can be linked again.
     """
     recorder = None if builds is None else builds.recipe.recorder
     if min_links is None or recorder is None:
@@ -277,8 +291,10 @@ def linking_again(
     sides = [int(index in candidates) for index in range(len(plan.conditions))]
     with Relinker(recorder, plan, [checkout.tree for checkout in checkouts], sides) as relinker:
         files = (relinker.linked_tree(0).files, relinker.linked_tree(1).files)
-        min_blocks = max(plan.stopping.min_blocks, min_links)
-        stopping = replace(plan.stopping, min_blocks=min_blocks, min_blocks_explicit=True)
+        stopping = plan.stopping
+        if min_links:
+            min_blocks = max(stopping.min_blocks, min_links)
+            stopping = replace(stopping, min_blocks=min_blocks, min_blocks_explicit=True)
         yield LinksOfCampaign(
             replace(plan, stopping=stopping),
             Relinking(recorder.version, min_links, files),
@@ -302,6 +318,8 @@ def conditions_of(draw: Draw) -> tuple[int, ...]:
 
 
 def _programs_in(tree: Path, plan: Plan) -> list[str]:
-    """Return the programs of a plan in a working tree, relative to the tree."""
-    paths = (Path(os.path.realpath(condition.command[0])) for condition in plan.conditions)
+    """Return the programs of a plan in a working tree, or its library, relative to the tree."""
+    # The command of a function is: PROGRAM --library FILE --function NAME.
+    word = 2 if plan.rules.shares_processes else 0
+    paths = (Path(os.path.realpath(condition.command[word])) for condition in plan.conditions)
     return [str(path.relative_to(tree)) for path in paths if path.is_relative_to(tree)]

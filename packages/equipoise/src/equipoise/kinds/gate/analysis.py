@@ -132,6 +132,7 @@ def gate_result(plan: Plan, blocks: Blocks) -> GateResult | None:
         else _shared_shortage(plan, rows, times),
         counted_by=terms.counted_by,
         relinking=terms.relinking,
+        functions=terms.functions,
         failures=terms.failures,
         bisect_lines=joined_bisect_lines(
             {

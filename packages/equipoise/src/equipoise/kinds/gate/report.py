@@ -179,6 +179,7 @@ def gate_document(document: GateDocument) -> Document:
         *(Paragraph(sentence) for sentence in counters_sentences(gate)),
         *(Paragraph(sentence) for sentence in _relinking_sentences(gate)),
         *_duet_paragraphs(document),
+        *(Paragraph(sentence) for sentence in _function_sentences(gate)),
         *(Paragraph(sentence) for sentence in shortage_sentences(gate)),
         *_failed_tables(gate),
         *(replace(table, forms=NOT_BRIEF) for table in _row_tables(gate, alpha)),
@@ -222,6 +223,16 @@ def _duet_paragraphs(document: GateDocument) -> Iterator[Paragraph]:
     if document.duet is not None:
         summary = document.duet.summary
         yield Paragraph(f"{summary[0].upper()}{summary[1:]}.")
+
+
+def _function_sentences(gate: GateResult) -> Iterator[str]:
+    """Yield how functions were measured, if both revisions shared processes."""
+    if gate.functions is not None:
+        layout = "" if gate.relinking is None else " in one layout"
+        yield (
+            f"Each block is a fresh process for each function, with {gate.functions.library} of "
+            f"both revisions{layout}, called in turns."
+        )
 
 
 def _brief_last_line(document: GateDocument) -> str:
