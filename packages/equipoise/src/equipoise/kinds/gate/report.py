@@ -214,7 +214,7 @@ def _relinking_sentences(gate: GateResult) -> Iterator[str]:
         count = max((row.blocks for row in gate.rows), default=0)
         yield (
             f"Across links: {gate.relinking.linker.partition(' (')[0]} linked each revision "
-            f"{counted(count, 'time')}, each time with functions and data in another order."
+            f"{counted(count, 'time')}, each time by another layout, which both share."
         )
 
 
