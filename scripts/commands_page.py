@@ -12,8 +12,9 @@ TOP = """# All commands
 <!-- Written by `make docs` out of the program. -->
 `equipoise COMMAND --help` prints the same.
 
-The exit status is 0 for done, also if the verdict is `undecided`; 1 for a gate that failed; 2 for
-unusable input; 3 if a command failed and there is no verdict; 70 for a defect of Equipoise, with a
+The exit status is 0 for done, also if the verdict is `undecided`; 1 for a gate that failed, or
+a verification that found no speed-up or a wrong output; 2 for unusable input; 3 if a command failed
+and there is no verdict, or a verification cannot say; 70 for a defect of Equipoise, with a
 crash file for the report; 74 if standard output could not be written, for example on a full disk;
 130 after an interruption. `| head` is not a failure. In each case the ledger has all that was
 measured.

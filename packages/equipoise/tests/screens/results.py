@@ -1,4 +1,4 @@
-"""Fixed results of the ten commands whose screens are held: no program is run for them.
+"""Fixed results of the eleven commands whose screens are held: no program is run for them.
 
 Times are drawn from a seeded generator, and everything else is computed by the code that a
 campaign uses. So the screens show what a user sees in the usual case, and never change by chance.
@@ -19,6 +19,7 @@ from equipoise.kinds.bisect.terms import BisectDocument
 from equipoise.kinds.gate.terms import GateDocument, GatePlan
 from equipoise.kinds.history.analysis import history_sentence
 from equipoise.kinds.history.terms import HistoryDocument
+from equipoise.kinds.verify.terms import BuildDigest, VerifyDocument, VerifyPlan
 from equipoise.model.host import Disturbance, Examination
 from equipoise.model.plan import Condition, Contrast, Judgement, Measure, Plan, Stopping
 from equipoise.model.record import Draw, RunRecord, RunSummary, Segment, Trial
@@ -128,6 +129,38 @@ def gated() -> GateDocument:
     )
     document = analyse_campaign(measured(plan, (0.0100, 0.0106, 0.0200, 0.0199)))
     assert isinstance(document, GateDocument)
+    return document
+
+
+def verification(terms: VerifyPlan, medians: tuple[float, float]) -> RunRecord:
+    """Return the record of a verification whose two revisions have these times."""
+    plan = plan_of_commands(
+        {"baseline main (1111111111)": 0.01, "candidate HEAD (2222222222)": 0.01},
+        Stopping(min_seconds=0.0),
+        Judgement(),
+    )
+    command_line = ("equipoise", "verify", "--baseline", "main", "--build", "make", "--", "./bench")
+    return measured(replace(plan, study="verify", terms=terms, command_line=command_line), medians)
+
+
+VERIFY_TERMS = VerifyPlan(
+    baseline=Revision("main", "1" * 40),
+    candidate=Revision("HEAD", "2" * 40),
+    trees=("3" * 40, "4" * 40),
+    folder="",
+    command=("./bench",),
+    build="make",
+    check=None,
+    input_command=None,
+    builds=(BuildDigest({"bench": "5" * 64}), BuildDigest({"bench": "6" * 64})),
+)
+"""Terms of a verification without an objection."""
+
+
+def verified() -> VerifyDocument:
+    """Return a verification of a change that takes 6 % less time."""
+    document = analyse_campaign(verification(VERIFY_TERMS, (0.0100, 0.0094)))
+    assert isinstance(document, VerifyDocument)
     return document
 
 

@@ -1,4 +1,4 @@
-"""The screens of ten commands in the usual case, at 80 columns: a text file in this folder each.
+"""The screens of eleven commands in the usual case, at 80 columns: a text file in this folder each.
 
 Read the text files to see every screen. `make snapshots` renews them by syrupy's option, or for
 these alone: ``python -m pytest --snapshot-update packages/equipoise/tests/screens``.
@@ -89,6 +89,10 @@ SCREENS = (
     Screen(
         "equipoise gate --baseline main --suite bench.toml",
         lambda: show(gate_document(results.gated())),
+    ),
+    Screen(
+        "equipoise verify --baseline main --build make -- ./bench",
+        lambda: print_result(results.verified()),
     ),
     Screen(
         "equipoise bisect --good v1.0 --bad HEAD -- ./bench",

@@ -32,9 +32,9 @@ ORDINARY = "compare"
 REGISTER: dict[str, str] = {
     "functions": "equipoise.kinds.functions",
     "gate": "equipoise.kinds.gate",
-    "verify": "equipoise.kinds.verify",
     "bisect": "equipoise.kinds.bisect",
     "history": "equipoise.kinds.history",
+    "verify": "equipoise.kinds.verify",
     "fleet": "equipoise.kinds.fleet",
     "imported": "equipoise.kinds.imported",
     "explain": "equipoise.kinds.explain",

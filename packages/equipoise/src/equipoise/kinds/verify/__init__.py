@@ -27,7 +27,7 @@ KIND = Kind(
     commands={
         "verify": Command(
             "equipoise.kinds.verify.command",
-            "Is a change really faster, and its output still right? With a certificate.",
+            "Is a change really faster, and still right? With a certificate.",
             group="Measure",
             after="gate",
         )
