@@ -215,6 +215,22 @@ def test_without_lld_the_gate_warns_of_one_link(
     assert "this host has no linker lld" in warning["summary"]
 
 
+@pytest.mark.skipif(shutil.which("strip") is None, reason="misses strip (package binutils)")
+def test_a_library_that_is_changed_after_its_link_has_one_link(
+    project: MadeRepository, gate: Gate
+) -> None:
+    commit_kernels(project, "old", EQUAL)
+    commit_kernels(project, "new", EQUAL)
+    build = ("--build", "make -s && strip libkernels.so")
+    library = ("--functions", "./libkernels.so")
+    answer = gate("--baseline", "old", *build, *library, "--blocks=6", "--json", "-")
+    assert answer.status == 0, answer
+    result = json.loads(answer.out)
+    assert result["gate"]["functions"]["library"] == "./libkernels.so"
+    assert result["gate"]["relinking"] is None
+    assert "one_link" in {warning["code"] for warning in result["warnings"]}
+
+
 def test_revisions_do_not_share_a_library_that_both_need(
     project: MadeRepository, gate: Gate, log: Path
 ) -> None:
