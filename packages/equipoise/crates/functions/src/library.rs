@@ -8,19 +8,18 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::ptr;
 
+use equipoise_random::SplitMix64;
 use equipoise_reporting::problem::Problem;
 use object::{Object, ObjectSymbol, SymbolKind};
-
-use crate::timing::Random;
 
 /// Beginning of the symbol of each benchmark.
 const PREFIX: &str = "equipoise_bench_";
 /// Symbol of the function that prepares the data of all benchmarks.
 const SETUP: &CStr = c"equipoise_setup";
 /// Maximum number of unused pages before a library.
-const MAX_FREE_PAGES: u64 = 256;
+const MAX_FREE_PAGES: usize = 256;
 /// Maximum number of unused units at the start of a heap, and the bytes of a unit.
-const MAX_HEAP_UNITS: u64 = 256;
+const MAX_HEAP_UNITS: usize = 256;
 const HEAP_UNIT: usize = 16;
 
 /// A benchmark: it makes a number of calls, and returns a value that depends on all of them.
@@ -89,8 +88,8 @@ impl Library {
     }
 
     /// Moves what the library allocates: an unused block is allocated first, in its own heap.
-    pub fn shift_heap(&self, random: &mut Random) {
-        let units = usize::try_from(random.below(MAX_HEAP_UNITS)).unwrap_or(0);
+    pub fn shift_heap(&self, random: &mut SplitMix64) {
+        let units = random.below(MAX_HEAP_UNITS);
         let malloc = self.symbol(c"malloc");
         if !malloc.is_null() {
             // SAFETY: this is the `malloc` of the C library that the library uses.
@@ -105,9 +104,9 @@ impl Library {
 }
 
 /// Keeps a random number of pages unused, so that the next library lies elsewhere.
-pub fn keep_pages_free(random: &mut Random) -> Result<(), Problem> {
+pub fn keep_pages_free(random: &mut SplitMix64) -> Result<(), Problem> {
     const PAGE: usize = 4096;
-    let pages = 1 + usize::try_from(random.below(MAX_FREE_PAGES)).unwrap_or(0);
+    let pages = 1 + random.below(MAX_FREE_PAGES);
     // SAFETY: a new mapping without access overlaps nothing, and nobody uses it.
     let address = unsafe {
         libc::mmap(

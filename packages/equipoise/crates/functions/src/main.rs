@@ -15,12 +15,13 @@ use std::fs;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use equipoise_random::SplitMix64;
 use equipoise_reporting::problem::Problem;
 
 use crate::library::{Library, benchmarks_of, keep_pages_free};
 use crate::options::{Options, Task};
 use crate::running::Running;
-use crate::timing::{Random, calibrate, time_in_turns};
+use crate::timing::{calibrate, time_in_turns};
 
 fn main() -> ExitCode {
     match Options::parse(env::args_os().skip(1)).and_then(|options| run(&options)) {
@@ -51,7 +52,7 @@ fn run(options: &Options) -> Result<(), Problem> {
             print(&format!("{}\n", to_json(&calibration)?))
         }
         Task::Compare(comparison) => {
-            let mut random = Random::new(comparison.seed);
+            let mut random = SplitMix64::from_seed(comparison.seed);
             let running = Running::new(&comparison.running)?;
             let mut functions = Vec::new();
             for (place, file) in comparison.libraries.iter().enumerate() {

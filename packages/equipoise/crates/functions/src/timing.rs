@@ -1,6 +1,7 @@
 //! Calls benchmarks: how many calls make a batch, and the batches of two libraries in turns.
 
 use equipoise_kernel::clock::monotonic_ns;
+use equipoise_random::SplitMix64;
 use equipoise_reporting::problem::Problem;
 use serde::Serialize;
 
@@ -68,7 +69,7 @@ pub fn time_in_turns(
     functions: [Benchmark; 2],
     comparison: &Comparison,
     running: &Running,
-    random: &mut Random,
+    random: &mut SplitMix64,
 ) -> Batches {
     let warm_up = comparison.rounds.div_ceil(4);
     let mut times = [
@@ -77,7 +78,7 @@ pub fn time_in_turns(
     ];
     let mut consumed = 0;
     for round in 0..warm_up + comparison.rounds {
-        let begins = usize::from(random.next() >> 63 == 1);
+        let begins = usize::from(random.coin());
         for place in [begins, 1 - begins] {
             running.set(place);
             let batch_ns = timed(
@@ -109,30 +110,6 @@ fn timed(function: Benchmark, iterations: u64, consumed: &mut u64) -> u64 {
     end - begin
 }
 
-/// Random numbers from a seed (`SplitMix64`, Steele, Lea and Flood 2014).
-pub struct Random {
-    state: u64,
-}
-
-impl Random {
-    pub fn new(seed: u64) -> Self {
-        Self { state: seed }
-    }
-
-    pub fn next(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.state;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// Returns a number below a bound that is small, so that its bias does not matter.
-    pub fn below(&mut self, bound: u64) -> u64 {
-        (self.next() >> 32) % bound
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -159,19 +136,5 @@ mod tests {
             problem.to_string().contains("removed the work"),
             "{problem}"
         );
-    }
-
-    #[test]
-    fn the_numbers_of_a_seed_are_those_of_the_reference() {
-        let mut random = Random::new(1_234_567);
-        assert_eq!(random.next(), 6_457_827_717_110_365_317);
-        assert_eq!(random.next(), 3_203_168_211_198_807_973);
-    }
-
-    #[test]
-    fn both_libraries_begin_about_half_of_the_rounds() {
-        let mut random = Random::new(7);
-        let begins = (0..1000).filter(|_| random.next() >> 63 == 1).count();
-        assert!((400..600).contains(&begins), "{begins}");
     }
 }
