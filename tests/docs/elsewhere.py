@@ -47,6 +47,11 @@ CERTIFICATE = Elsewhere(
     "packages/equipoise/tests/kinds/verify/test_certificate.py"
     "::test_it_replicates_in_the_same_repository_and_in_a_clone",
 )
+DUET = Elsewhere(
+    "its pilot may refuse programs of a millisecond on a busy host",
+    "packages/equipoise/tests/kinds/gate/test_duet.py"
+    "::test_both_revisions_of_each_benchmark_run_at_once",
+)
 ELSEWHERE = {
     "equipoise verify --baseline main --build make -- ./bench --size 1000": VERIFY,
     "equipoise verify --baseline main --build make --quiet --json answer.json"
@@ -72,6 +77,8 @@ ELSEWHERE = {
         "takes more blocks than run here",
         "packages/equipoise/tests/campaign/test_conduct.py::test_timeouts_are_kept_as_slowest_to_the_verdict",
     ),
+    "equipoise compare ./old ./new --duet": DUET,
+    "equipoise gate --baseline main --build make --duet -- ./bench": DUET,
     "equipoise doctor --certify": Elsewhere(
         "two minutes of campaigns, whose number no option changes",
         "packages/equipoise/tests/analysis/test_certificate.py::test_a_quiet_host_finds_the_injected_effects_and_few_others",
@@ -93,6 +100,11 @@ ELSEWHERE = {
     "equipoise gate --baseline main --kind cargo": Elsewhere(
         "cargo asks crates.io",
         "packages/equipoise/tests/kinds/gate/test_tools.py::test_a_warning_names_a_cargo_benchmark_that_only_one_revision_has",
+    ),
+    "equipoise gate --baseline main --build make --functions ./libbenchmarks.so": Elsewhere(
+        "compiles a library in two revisions",
+        "packages/equipoise/tests/kinds/gate/test_functions_examples.py"
+        "::test_the_slower_function_of_an_example_is_found",
     ),
     "equipoise gate --baseline main --kind google-benchmark"
     " --build 'make bench' -- ./bench": GOOGLE_BENCHMARK,

@@ -195,6 +195,7 @@ def compare(
     names: Sequence[str] = (),
     environments: Mapping[int, Mapping[str, str]] | None = None,
     washout: bool = False,
+    duet: bool = False,
     control: bool = False,
     adjust: bool = False,
     ranking: bool | OnOrOff | None = None,
@@ -236,6 +237,9 @@ def compare(
         or before each call if a function changes its argument.
     environments
         Environment variables for some commands, by the position of the command, from 1.
+    duet
+        Run the two trials of a block at once, each on CPUs of its own that the coin assigns
+        (docs/how-to/run-both-at-once.md).
     control
         Run the baseline a second time, to check the tool.
     adjust
@@ -268,6 +272,7 @@ def compare(
         options_of_commands: dict[str, object] = {
             "environments": environments,
             "washout": washout,
+            "duet": duet,
             "control": control,
             "adjust": adjust,
             "metrics": tuple(metrics) != (PRIMARY_METRIC,),
@@ -290,6 +295,7 @@ def compare(
         metrics=metrics,
         ignore_failure=ignore_failure,
         washout=washout,
+        duet=duet,
         control=control,
         adjust=adjust,
         layouts=layouts,
@@ -475,6 +481,7 @@ def _comparison_command_line(options: CompareOptions, seed: int) -> tuple[str, .
         "metrics": None if metrics == (PRIMARY_METRIC,) else ",".join(metrics),
         "ignore-failure": options.ignore_failure,
         "washout": options.washout,
+        "duet": options.duet,
         "control": options.control,
         "adjust": options.adjust,
         **_common_options(options.layouts, options.aslr, options.ranking, options.limits, seed),

@@ -100,6 +100,10 @@ pub struct Request {
     /// User and group to run as; by default those of the launcher.
     #[serde(default)]
     pub user: Option<User>,
+    /// Instant of the monotonic clock at which to start, so that trials of two launchers start
+    /// together; by default at once. The launcher then waits on the `cpus` of the trial.
+    #[serde(default)]
+    pub start_at_ns: Option<u64>,
 }
 
 /// A user and a group to run a program as. The program gets no other groups.
@@ -126,6 +130,8 @@ pub enum Containment {
 #[derive(Debug, Default, Clone, Serialize)]
 pub struct Report {
     pub pid: Option<i32>,
+    /// Instant of the monotonic clock just before the start.
+    pub started_ns: Option<u64>,
     /// Nanoseconds from just before the start until the launcher saw the end.
     pub wall_ns: Option<u64>,
     /// Processor time in user mode, of the process and the children it waited for.
@@ -248,7 +254,7 @@ mod tests {
             "input":null,"output":{"kind":"file","path":"/x"},"timeout_s":1.5,
             "error_cap_bytes":4096}"#;
         let request: Request = serde_json::from_str(line).expect("valid");
-        assert_eq!(request.program, None);
+        assert_eq!((request.program, request.start_at_ns), (None, None));
         assert!(matches!(request.output, Output::File { path } if path.to_text() == "/x"));
     }
 }

@@ -3,6 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, FromRawFd, OwnedFd, RawFd};
 
+use equipoise_kernel::clock::monotonic_ns;
 use equipoise_kernel::cpus::Cpus;
 
 use crate::cgroup::Leaf;
@@ -15,7 +16,7 @@ use crate::options::{ContainmentChoice, Options};
 use crate::output::Capture;
 use crate::protocol::{Refusal, Request};
 use crate::signals::Signals;
-use crate::trial::TrialRunner;
+use crate::trial::{MAX_WAIT_NS, TrialRunner};
 
 /// Answers requests until the client closes the pipe or a signal stops the launcher.
 pub fn serve(options: &Options) -> io::Result<()> {
@@ -47,6 +48,13 @@ fn parse_request(line: &[u8]) -> Result<Request, String> {
     }
     if !request.timeout_s.is_finite() || request.timeout_s <= 0.0 {
         return Err("timeout_s is not a positive number of seconds".to_owned());
+    }
+    let max_start_ns = monotonic_ns().saturating_add(MAX_WAIT_NS);
+    if request
+        .start_at_ns
+        .is_some_and(|start| start > max_start_ns)
+    {
+        return Err("start_at_ns is more than a second away".to_owned());
     }
     Ok(request)
 }

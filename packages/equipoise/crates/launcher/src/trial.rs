@@ -21,6 +21,13 @@ use crate::spawn::{self, Program, Resource, StartError, Started, Streams};
 /// Time between two calls of `upkeep`.
 const UPKEEP_NS: u64 = SECOND_NS / 10;
 
+/// Minimum time for which the launcher is awake before a start at an instant. Sleeping ends late by
+/// some 50 us.
+const MIN_AWAKE_NS: u64 = 200_000;
+
+/// Maximum time until an instant at which a trial starts.
+pub const MAX_WAIT_NS: u64 = SECOND_NS;
+
 /// Reason for each unknown value of a trial that did not start.
 const NOT_STARTED: &str = "it could not be started";
 
@@ -68,6 +75,7 @@ impl TrialRunner {
             return Ok(Some(report));
         };
         report.pid = Some(started.pid);
+        report.started_ns = Some(started.start_ns);
         let (ending, ended_ns) = self.wait(&started, request, client)?;
         if ending != Ending::Exited {
             report.stopped_by = contain::stopped_by(started.pid);
@@ -146,8 +154,13 @@ impl TrialRunner {
         )
         .with_signals_to_reset(&self.signals.ignored)
         .with_settings(settings)
-        .with_cpus(self.stay_on_one_cpu(report));
-        keep_cpu_busy(self.awake_ns);
+        .with_cpus(self.stay_on_one_cpu(request.start_at_ns.and(settings.cpus), report));
+        if let Some(start_ns) = request.start_at_ns {
+            sleep_until(start_ns.saturating_sub(self.awake_ns.max(MIN_AWAKE_NS)));
+            keep_cpu_busy_until(start_ns);
+        } else {
+            keep_cpu_busy_until(monotonic_ns() + self.awake_ns);
+        }
         let cgroup = self.leaf.as_ref().map(Leaf::handle);
         let mut outcome = program.start(&self.stack, cgroup);
         if let Err(failure) = &outcome
@@ -179,10 +192,13 @@ impl TrialRunner {
         }
     }
 
-    /// Keeps the launcher on its current CPU; returns the CPUs for a child.
-    fn stay_on_one_cpu(&self, report: &mut Report) -> Option<Cpus> {
+    /// Keeps the launcher on its current CPU, or on one of `preferred`; returns the CPUs for a
+    /// child.
+    fn stay_on_one_cpu(&self, preferred: Option<Cpus>, report: &mut Report) -> Option<Cpus> {
         let cpus = self.cpus?;
-        match Cpus::current().and_then(|cpu| cpu.apply()) {
+        // The kernel moves this thread to a preferred CPU before the call returns.
+        let moved = preferred.map_or(Ok(()), |preferred| preferred.apply());
+        match moved.and_then(|()| Cpus::current()?.apply()) {
             Ok(()) => Some(cpus),
             Err(error) => {
                 let reason = format!("the launcher cannot stay on one CPU: {error}");
@@ -328,13 +344,18 @@ fn cpus_of(numbers: &[u32]) -> io::Result<Cpus> {
     Cpus::from_numbers(numbers.map(|number| number.unwrap_or(usize::MAX)))
 }
 
-/// Keeps this CPU busy for some nanoseconds. A virtual CPU that was just woken is slow in its next
+/// Keeps this CPU busy until an instant. A virtual CPU that was just woken is slow in its next
 /// system calls. This loop lets the CPU settle before the launcher reads the clock.
-fn keep_cpu_busy(duration_ns: u64) {
-    let end = monotonic_ns() + duration_ns;
-    while monotonic_ns() < end {
+fn keep_cpu_busy_until(instant_ns: u64) {
+    while monotonic_ns() < instant_ns {
         std::hint::spin_loop();
     }
+}
+
+/// Sleeps until an instant, so that other processes can use this CPU.
+fn sleep_until(instant_ns: u64) {
+    let duration = instant_ns.saturating_sub(monotonic_ns());
+    std::thread::sleep(std::time::Duration::from_nanos(duration));
 }
 
 /// Whether the kernel stops a process by this signal because the process used a terminal. No other
@@ -387,9 +408,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cpu_is_kept_busy_for_the_requested_time() {
-        let before = monotonic_ns();
-        keep_cpu_busy(1000);
-        assert!(monotonic_ns() >= before + 1000);
+    fn a_cpu_is_kept_busy_until_the_requested_instant() {
+        let instant = monotonic_ns() + 1000;
+        keep_cpu_busy_until(instant);
+        assert!(monotonic_ns() >= instant);
+    }
+
+    #[test]
+    fn a_wait_for_an_instant_ends_after_it() {
+        let instant = monotonic_ns() + 1_000_000;
+        sleep_until(instant);
+        assert!(monotonic_ns() >= instant);
+        // An instant in the past needs no wait.
+        sleep_until(0);
     }
 }

@@ -6,6 +6,7 @@ In reading order:
 - ``kind``: what a kind of campaign adds to the result
 - ``comparisons``: compares each candidate with its baseline
 - ``carry_over``: checks whether the effect of one trial on the next could explain a difference
+- ``duet``: describes trials that ran at once
 - ``ranking``: ranks the conditions, and finds those that may be the fastest
 - ``levels``: splits variance by level: iterations, trials, layouts, boots, hosts
 - ``shape``: describes the distribution of a metric, and finds why it spreads or is unknown

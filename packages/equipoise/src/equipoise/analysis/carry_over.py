@@ -34,12 +34,13 @@ def with_carry_over_checks(
     """Return the comparison of each contrast with its check for carry-over.
 
     Some campaigns have no checks: Python functions, experiments of `why`, campaigns with
-    ``--washout``, and campaigns with more than `MAX_CONDITIONS` conditions.
+    ``--washout`` or ``--duet``, and campaigns with more than `MAX_CONDITIONS` conditions.
     """
     early_blocks = blocks_before_washouts(plan, complete)
     if (
         not plan.rules.checks_carry_over
         or plan.measure.washout
+        or plan.measure.cpu_sets
         or len(plan.conditions) > MAX_CONDITIONS
         or not (comparisons and early_blocks)
     ):

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from equipoise.analysis.wording import (
     adjustment_sentence,
+    cpus_clause,
     disagreement_sentence,
     lost_analyses_clause,
     slow_runs_sentence,
@@ -27,7 +28,7 @@ from equipoise.campaign.blocks import CONTROLLED_CONDITION, CostTable, cost_tabl
 from equipoise.design.coin import layout_of_block
 from equipoise.measure.environment.covariates import RUN_DELAY
 from equipoise.model.errors import UnusableInput
-from equipoise.model.plan import PRIMARY_METRIC, Condition, Contrast, Plan
+from equipoise.model.plan import PRIMARY_METRIC, Condition, Contrast, CpuSets, Plan
 from equipoise.model.record import CampaignWarning, Trial
 from equipoise.model.result import Adjustment, CarryOver, Comparison, DrawnLayouts, SlowRuns
 from equipoise.stats.carry_over import carry_over
@@ -433,16 +434,28 @@ def scope_of(plan: Plan) -> str:
         for condition in plan.conditions
     ):
         return SCOPE_OF_INTERVALS
+    if plan.measure.cpu_sets:
+        return scope_at_once(plan.measure.cpu_sets)
     if not plan.layouts:
         return SCOPE
     return f"across processes, in these {len(plan.layouts)} layouts, in this campaign on this host"
 
 
+def scope_at_once(cpu_sets: CpuSets) -> str:
+    """Return the scope of comparisons whose two trials ran at once."""
+    return (
+        f"across pairs of processes that run at once on {cpus_clause(cpu_sets)}, "
+        "in this campaign on this host"
+    )
+
+
 def _estimate_carry_over(plan: Plan, costs: ContrastCosts) -> CarryOver | None:
-    """Return the carry-over; ``None`` if it is unknown, or if washouts remove it."""
+    """Return the carry-over; ``None`` if it is unknown, or if trials do not follow each other."""
     all_costs = costs.all_conditions
-    # Functions run in turns within one process, so no trial simply follows another trial.
-    if plan.rules.shares_processes or plan.measure.washout or np.isnan(all_costs.end_costs).any():
+    # Functions run in turns within one process, and the trials of ``--duet`` at once.
+    if plan.rules.shares_processes or plan.measure.washout or plan.measure.cpu_sets:
+        return None
+    if np.isnan(all_costs.end_costs).any():
         return None
     return carry_over(
         all_costs.end_conditions,

@@ -20,6 +20,7 @@ from equipoise.analysis.comparisons import (
     other_comparisons,
     primary_comparisons,
 )
+from equipoise.analysis.duet import duet_of
 from equipoise.analysis.iterations import (
     Classifications,
     classify_iterations,
@@ -141,6 +142,7 @@ def _document_of(record: RunRecord, describe: Callable[..., ConditionResult]) ->
         ranking=rankings(plan, blocks, comparisons),
         resolutions=_known_resolutions(plan, blocks),
         typical=typical,
+        duet=duet_of(record),
         **additions.fields,
     )
 

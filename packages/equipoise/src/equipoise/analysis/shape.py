@@ -41,7 +41,7 @@ from equipoise.stats.modes import find_modes
 
 CATEGORICAL_COVARIATES = frozenset({"cpu", "host"})
 """Covariates whose values are names, although they are stored as numbers."""
-POSITION, TIME, LAYOUT = "position", "time", "layout"
+POSITION, CPU_SET, TIME, LAYOUT = "position", "cpu_set", "time", "layout"
 ENVIRONMENT_BYTES, ARGUMENT_BYTES = "environment_bytes", "argument_bytes"
 RANDOM_ADDRESSES = "random_addresses"
 """Covariates whose values the coin draws; `TIME` is the order of the trials."""
@@ -86,8 +86,10 @@ def _recorded_covariates(trials: Sequence[Trial]) -> Iterator[Covariate]:
 def _drawn_covariates(
     plan: Plan, trials: Sequence[Trial], draws: Mapping[int, Draw]
 ) -> Iterator[Covariate]:
-    positions = _column([trial.position for trial in trials])
-    yield Covariate(POSITION, positions, is_categorical=True, is_independent=True)
+    set_count = len(plan.measure.cpu_sets)
+    name = CPU_SET if set_count else POSITION
+    positions = [trial.position % set_count if set_count else trial.position for trial in trials]
+    yield Covariate(name, _column(positions), is_categorical=True, is_independent=True)
     yield _time_covariate(trials)
     draws_of_trials = [draws.get(trial.block) for trial in trials]
     layout_numbers = [None if draw is None else draw.layout for draw in draws_of_trials]

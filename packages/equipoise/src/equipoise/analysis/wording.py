@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 
 from equipoise.model.inverse_ratios import inverse_interval
 from equipoise.model.metrics import WORDS, MetricWords, is_time
-from equipoise.model.plan import CALL_METRIC, PRIMARY_METRIC
+from equipoise.model.plan import CALL_METRIC, PRIMARY_METRIC, CpuSets
 from equipoise.model.quantities import (
     FACTOR_FROM,
     Interval,
@@ -510,6 +510,13 @@ def _blocks_clause(comparison: Comparison) -> str:
         else f"about {forecast} more would probably decide it"
     )
     return f"after {counted(comparison.blocks, 'block')}; {outlook}"
+
+
+def cpus_clause(cpu_sets: CpuSets) -> str:
+    """Return ``CPUs 0 and 1``, or for sets of several CPUs ``CPUs 0, 1 and CPUs 2, 3``."""
+    if all(len(cpus) == 1 for cpus in cpu_sets):
+        return f"CPUs {joined([str(cpu) for (cpu,) in cpu_sets])}"
+    return joined([f"CPUs {', '.join(map(str, cpus))}" for cpus in cpu_sets])
 
 
 def carry_over_clause(comparison: Comparison, factor: str) -> str:

@@ -5,6 +5,7 @@ In reading order:
 - ``plans``: makes the plan of a comparison or a study from options
 - ``conduct``: starts, resumes and ends a campaign
 - ``verification``: checks before the first trial that each condition took effect
+- ``pilot``: whether trials that run at once disturb each other
 - ``segment``: runs blocks, without interruption, until there is a reason to stop
 - ``interim``: analyses after each block, and decides what runs next and when to stop
 - ``washouts``: adds runs that are not measured, if carry-over could explain a difference

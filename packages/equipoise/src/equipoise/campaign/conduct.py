@@ -12,15 +12,17 @@ from msgspec.structs import asdict, replace
 
 from equipoise.campaign.blocks import complete_blocks, seconds_of_segments
 from equipoise.campaign.interim import judge_for, latest_analysis_block
+from equipoise.campaign.pilot import DISTURBED_WARNING, RefusedByPilot
 from equipoise.campaign.progress import ProgressListener
 from equipoise.campaign.segment import Judge, Runner, SegmentInProgress, check_for_failure
 from equipoise.campaign.verification import check_effects, mapped_by_condition
 from equipoise.design.limits import CampaignLimits
 from equipoise.ledger import Ledger
 from equipoise.measure.disturbances.contention import begin_watch, busy_host
+from equipoise.measure.duet import DuetRunner
 from equipoise.measure.environment import CovariateReader, Host, snapshot
 from equipoise.measure.installation import launcher_program
-from equipoise.measure.launcher import Launcher
+from equipoise.measure.launcher import Launcher, PairLauncher
 from equipoise.measure.leftovers import clear_leftovers
 from equipoise.measure.measurement_lock import LockOwner, lock_host, lock_run
 from equipoise.measure.scratch import scratch_folder
@@ -30,6 +32,7 @@ from equipoise.model.plan import Plan, Stopping
 from equipoise.model.quantities import counted
 from equipoise.model.record import (
     ENDED_BY_FAILURE,
+    ENDED_BY_PILOT,
     FAILURE_WARNING,
     INTERRUPTED,
     CampaignWarning,
@@ -94,16 +97,34 @@ def native_runner(plan: Plan, on_wait: Callable[[], None]) -> Iterator[Runner]:
     with (
         scratch_folder() as scratch,
         Launcher(launcher_program(), counters=plan.measure.counters, scratch=scratch) as launcher,
+        _second_launcher(plan, scratch) as second_launcher,
         CovariateReader() as covariates,
         _servers(plan, scratch) as servers,
     ):
         runner = TrialRunner(
             plan, launcher, scratch, own_environment(), covariates, servers=servers, on_wait=on_wait
         )
+        if second_launcher is not None:
+            runner = DuetRunner(
+                plan,
+                launcher,
+                scratch,
+                own_environment(),
+                covariates,
+                on_wait=on_wait,
+                pair_starter=PairLauncher((launcher, second_launcher)),
+            )
         try:
             yield runner
         finally:
             runner.clean_up()
+
+
+def _second_launcher(plan: Plan, scratch: Path) -> AbstractContextManager[Launcher | None]:
+    """Return the launcher of the trial that runs at the same time as another (``--duet``)."""
+    if not plan.measure.cpu_sets:
+        return nullcontext()
+    return Launcher(launcher_program(), counters=plan.measure.counters, shared_scratch=scratch)
 
 
 def _servers(plan: Plan, scratch: Path) -> AbstractContextManager[Servers | None]:
@@ -153,6 +174,7 @@ def resume(
     *,
     judge_factory: JudgeFactory = judge_for,
     runner_factory: RunnerFactory = native_runner,
+    adapt_runner: RunnerAdapter = lambda runner: runner,
     segment_factory: SegmentFactory = SegmentInProgress,
     clock: Callable[[], float] = time.monotonic,
     now: Callable[[], float] = time.time,
@@ -209,7 +231,7 @@ def resume(
             next_warmup=_next_block(record, "warmup"),
             next_block=_next_block(record, "measured"),
         )
-        _conduct(segment, ledger, runner_factory, now)
+        _conduct(segment, ledger, runner_factory, now, adapt_runner)
     return run_id
 
 
@@ -259,7 +281,7 @@ def _conduct(
     ledger: Ledger,
     runner_factory: RunnerFactory,
     now: Callable[[], float],
-    adapt_runner: RunnerAdapter = lambda runner: runner,
+    adapt_runner: RunnerAdapter,
 ) -> None:
     """Run a segment, and record how it ended and whether the host was busy."""
     # The scripted runners of tests have no host.
@@ -276,6 +298,11 @@ def _conduct(
     except ConditionFailed as error:
         reason = ENDED_BY_FAILURE
         warning = CampaignWarning(FAILURE_WARNING, error.what, error.hint or "")
+        ledger.record_warning(segment.run_id, warning)
+        raise
+    except RefusedByPilot as error:
+        reason = ENDED_BY_PILOT
+        warning = CampaignWarning(DISTURBED_WARNING, error.what, error.hint or "")
         ledger.record_warning(segment.run_id, warning)
         raise
     except KeyboardInterrupt:

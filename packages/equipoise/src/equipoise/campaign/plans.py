@@ -31,6 +31,7 @@ from equipoise.design.limits import (
     limits_of,
     metric_names,
 )
+from equipoise.measure.duet import two_cpu_sets
 from equipoise.measure.environment import mapped_libraries
 from equipoise.measure.environment.system import Host, addresses_are_random, addresses_can_be_held
 from equipoise.measure.installation import native_programs
@@ -112,6 +113,8 @@ def compare_plan(options: CompareOptions) -> PlanAndWarnings:
     if not options.what_varies:
         plan_and_warnings = plan_with_layouts(plan, options.layouts, options.aslr)
         plan, warnings = _with_ranking_warnings(plan_and_warnings, options.ranking)
+        if options.duet:
+            plan = with_trials_at_once(plan)
         if options.adjust and plan.not_adjustable_because is not None:
             raise UnusableInput(
                 f"{option('adjust')} is not possible: {plan.not_adjustable_because}",
@@ -121,6 +124,7 @@ def compare_plan(options: CompareOptions) -> PlanAndWarnings:
     layouts, ranking = option("layouts"), option("ranking", True)
     conflicts = {
         f"examines one command, but {option('adjust')} compares two": options.adjust,
+        f"examines one command, but {option('duet')} runs two at once": options.duet,
         f"tests one source of chance at a time, but {layouts} draws several": options.layouts,
         f"examines one command, but {ranking} ranks several": options.ranking,
     }
@@ -129,6 +133,47 @@ def compare_plan(options: CompareOptions) -> PlanAndWarnings:
             problem = f"{option('what_varies')} {conflict}"
             raise UnusableInput(problem, hint="leave out one of the two options")
     return _hold_sources_of_chance(plan)
+
+
+def with_trials_at_once(plan: Plan) -> Plan:
+    """Return the plan whose trials run at once, two by two (``--duet``).
+
+    Raise `UnusableInput` if a block does not consist of pairs, if something else runs before or
+    next to a trial, or if Equipoise may use only one CPU.
+    """
+    duet = option("duet", True)
+    paired = sorted(index for contrast in plan.contrasts for index in contrast.pair)
+    if plan.control is not None:
+        raise UnusableInput(
+            f"{duet} runs two conditions at once, and {option('control', True)} adds a third",
+            hint=f"leave out {option('control', True)}",
+        )
+    if paired != list(range(len(plan.conditions))):
+        raise UnusableInput(
+            f"{duet} runs two conditions at once, not {len(plan.conditions)}",
+            hint=f"give two commands, or leave out {duet}",
+        )
+    if plan.measure.washout:
+        raise UnusableInput(
+            f"{duet} cannot be combined with {option('washout', True)}: the trials of a block do "
+            "not follow each other",
+            hint=f"leave out {option('washout', True)}",
+        )
+    if any(condition.server is not None for condition in plan.conditions):
+        raise UnusableInput(
+            f"{duet} cannot run servers, which would be alive at the same time",
+            hint=f"leave out {duet}",
+        )
+    for contrast in plan.contrasts:
+        paths = [
+            (plan.conditions[index].output or plan.measure.output).path for index in contrast.pair
+        ]
+        if paths[0] is not None and paths[0] == paths[1]:
+            raise UnusableInput(
+                f"with {duet}, both commands would write to {paths[0]} at once",
+                hint=f"give a file of its own to each: repeat {option('output', 'FILE')}",
+            )
+    return replace(plan, measure=replace(plan.measure, cpu_sets=two_cpu_sets()))
 
 
 def _setup_warnings(options: CompareOptions) -> Iterator[CampaignWarning]:

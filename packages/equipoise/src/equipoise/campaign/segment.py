@@ -7,6 +7,12 @@ from typing import Literal, Protocol
 
 from msgspec import Struct, field
 
+from equipoise.campaign.pilot import (
+    MAX_PILOT_BUDGET_SHARE,
+    MAX_PILOT_PAIRS,
+    MIN_PILOT_PAIRS,
+    pilot_warnings,
+)
 from equipoise.campaign.progress import (
     MAX_EXTRA_BUDGET_SHARE,
     CampaignProgress,
@@ -138,6 +144,24 @@ class SegmentInProgress(Struct):
             conditions = self.judge.needed_conditions("warmup", block)
             warmups += self._run_block(runner, "warmup", block, conditions)
         self._check_for_timeouts(warmups)
+        if self.plan.measure.cpu_sets and not self.blocks_before:
+            self._run_pilot(runner, self.next_warmup + self.plan.warmup_blocks)
+
+    def _run_pilot(self, runner: Runner, first_block: int) -> None:
+        """Run the conditions in turns and at once, alternately; record the pilot's warnings.
+
+        Raise `UnusableInput` if trials that run at once disturb each other.
+        """
+        trials: list[Trial] = []
+        for pair in range(MAX_PILOT_PAIRS):
+            for block in (first_block + 2 * pair, first_block + 2 * pair + 1):
+                conditions = self.judge.needed_conditions("warmup", block)
+                trials += self._run_block(runner, "warmup", block, conditions)
+            is_long = self._elapsed_s() >= MAX_PILOT_BUDGET_SHARE * self.stopping.budget_s
+            if pair + 1 >= MIN_PILOT_PAIRS and is_long:
+                break
+        for warning in pilot_warnings(self.plan, trials):
+            self.store.record_warning(self.run_id, warning)
 
     def _check_for_timeouts(self, warmups: Sequence[Trial]) -> None:
         if warmups and all(trial.timed_out for trial in warmups):
@@ -170,11 +194,14 @@ class SegmentInProgress(Struct):
             start_s = self.clock()
             for run in runner.trials_at(draw, position):
                 report = run()
-                self.store.record_trial(self.run_id, report.trial)
-                self._record_warnings(report)
-                check_for_failure(self.plan, report.trial, self.judge)
-                if not report.trial.washout:
-                    trials.append(report.trial)
+                reports = (report,) if report.at_once is None else (report, report.at_once)
+                for report in reports:
+                    self.store.record_trial(self.run_id, report.trial)
+                    self._record_warnings(report)
+                for report in reports:
+                    check_for_failure(self.plan, report.trial, self.judge)
+                    if not report.trial.washout:
+                        trials.append(report.trial)
             self.listener.trial_ended(self.clock() - start_s, len(draw.order))
         return tuple(trials)
 

@@ -28,6 +28,7 @@ from equipoise.measure.environment.libraries import (
 )
 from equipoise.model.errors import TookNoEffect, UnusableInput
 from equipoise.model.plan import TUNABLES_VARIABLE, Condition, Plan
+from equipoise.shared.spelling import option
 
 
 def mapped_by_condition(plan: Plan, environment: Mapping[str, str]) -> dict[str, MappedLibraries]:
@@ -67,6 +68,7 @@ def check_effects(
             f"the servers have different lengths of a trial: {', '.join(examples)}",
             hint=f'set trial = "{min(name_by_length)}" in the table of every server',
         )
+    _check_cpu_sets(plan)
     checked_keys: set[object] = set()
     for condition in plan.conditions:
         # Conditions that differ only in the size of the workload are verified once.
@@ -225,6 +227,17 @@ def _first_unmapped_path(condition: Condition, libraries: frozenset[str]) -> str
     return next(
         (path for path in condition.mapped_from if os.path.realpath(path) not in mapped), None
     )
+
+
+def _check_cpu_sets(plan: Plan) -> None:
+    """Check that this host allows the CPUs of trials that run at once."""
+    forbidden = set().union(*plan.measure.cpu_sets) - os.sched_getaffinity(0)
+    if forbidden:
+        raise UnusableInput(
+            f"the trials of this campaign run at once on CPU {min(forbidden)} too, which Equipoise "
+            "may not use here",
+            hint=f"allow it, or begin a new campaign without {option('duet', True)}",
+        )
 
 
 def _check_process(condition: Condition) -> None:

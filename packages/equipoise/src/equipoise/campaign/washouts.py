@@ -34,6 +34,7 @@ def may_add_washouts(plan: Plan) -> bool:
     - The functions of a process alternate, so no function runs right before another.
     - With layouts, a restart would leave layouts half measured.
     - With more than `MAX_CONDITIONS` conditions, the fit takes too long.
+    - With ``--duet``, no trial runs before another of its block.
     - With ``--adjust``, the fit of the covariates needs the blocks before the restart.
     - In a bisection, a history, an experiment of `why` and a fleet, comparisons stop together, so
       one comparison alone cannot restart.
@@ -43,6 +44,7 @@ def may_add_washouts(plan: Plan) -> bool:
     return not (
         plan.measure.washout
         or plan.layouts
+        or plan.measure.cpu_sets
         or plan.adjust_by
         or (plan.terms is not None and not plan.terms.may_add_washouts)
         or plan.membership is not None

@@ -110,6 +110,11 @@ class CompareRequest(Struct, frozen=True, kw_only=True):
     show_default=True,
     help="Metrics to compare; the first is the primary metric, the others get verdicts too.",
 )
+@options.flag(
+    "--duet",
+    help="Run the two trials of a block at once, each on CPUs of its own that the coin assigns; a "
+    "pilot refuses programs that disturb each other.",
+)
 @options.flag("--control", help="Run the baseline as a second condition, to check Equipoise.")
 @options.flag(
     "--what-varies",

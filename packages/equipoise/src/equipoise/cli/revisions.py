@@ -15,6 +15,7 @@ from equipoise.cli import options
 from equipoise.cli.options import Option, OutputOptions
 from equipoise.design.limits import CampaignLimits, metric_names
 from equipoise.measure.scratch import scratch_folder
+from equipoise.measure.trials import own_environment
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import RunRecord
 from equipoise.model.revisions import Revision
@@ -29,6 +30,7 @@ from equipoise.revisions.commit_plans import (
     tool_of,
 )
 from equipoise.revisions.git import Repository
+from equipoise.revisions.link_recording import recorder_for_build
 from equipoise.revisions.plan import RevisionsRequest
 from equipoise.revisions.terms import commits_terms
 from equipoise.suites import TOOLS
@@ -78,6 +80,10 @@ def measuring_options(metrics_help: str) -> Option:
             metavar="SECONDS",
             show_default=f"{BUDGET_S:g}",
             help="Stop after about this many seconds, including later builds of commits.",
+        ),
+        options.flag(
+            "--relink",
+            help="Link the commits of each block again, with functions in another order.",
         ),
         options.judging_options(),
     )
@@ -162,6 +168,7 @@ class CommitsOptions(Struct, frozen=True, kw_only=True):
     metrics: str | None
     """Value of ``--metrics``: a metric or, with a tool, benchmarks."""
     limits: CampaignLimits
+    relink: bool
     output: OutputOptions
 
     def request(self, campaign_noun: str, example: str) -> RevisionsRequest:
@@ -170,7 +177,8 @@ class CommitsOptions(Struct, frozen=True, kw_only=True):
         ``campaign_noun`` names the campaign in messages, such as ``history``. ``example`` is a
         complete command line for a hint.
 
-        Raise `UnusableInput` if there is no command, or several metrics are named without a tool.
+        Raise `UnusableInput` if there is no command, if several metrics are named without a tool,
+        or if programs cannot be linked again as ``--relink`` asks.
         """
         tool = self.benchmarks.tool
         suite = self.benchmarks.read(f"a {campaign_noun}", example)
@@ -188,6 +196,7 @@ class CommitsOptions(Struct, frozen=True, kw_only=True):
             # With a tool, --metrics names benchmarks. Their names may have commas.
             metrics=self.metrics if tool is not None or metrics is None else metrics[0],
             limits=self.limits,
+            recorder=recorder_for_build(suite.build, own_environment()) if self.relink else None,
         )
 
 
@@ -212,5 +221,11 @@ def builds_of_record(record: RunRecord) -> Iterator[CommitBuilds]:
     commits_plan = commits_terms(record.plan)
     repository, tool = repository_of(commits_plan), tool_of(commits_plan)
     build_line = commits_plan.build
-    with scratch_folder() as scratch, open_cache(repository, build_line, tool, scratch) as cache:
+    recorder = None
+    if commits_plan.linker is not None:
+        recorder = recorder_for_build(build_line, own_environment())
+    with (
+        scratch_folder() as scratch,
+        open_cache(repository, build_line, tool, scratch, recorder) as cache,
+    ):
         yield builds_of_plan(record.plan, cache)

@@ -11,7 +11,7 @@ import secrets
 from collections.abc import Collection, Iterator, Sequence
 from typing import Literal
 
-from equipoise.model.plan import Layout, Plan
+from equipoise.model.plan import Contrast, Layout, Plan
 from equipoise.model.record import Draw, Phase
 
 MAX_PADDING_BYTES = 4096
@@ -49,7 +49,8 @@ def draw_block(
 
     Every order is equally likely. So any two conditions of a block run in either order with
     probability one half, whatever happened before (rule 1). All conditions of a block have the same
-    layout. With K layouts, each K consecutive blocks have every layout once.
+    layout. With K layouts, each K consecutive blocks have every layout once. If trials run at once,
+    the two conditions of a contrast are adjacent, in random order.
 
     ``conditions`` run in the block, by default all conditions of the plan. If several commands run
     in several commits, the trials of a command are adjacent.
@@ -62,6 +63,8 @@ def draw_block(
         kept_conditions = frozenset(conditions)
         order = [condition for condition in order if condition in kept_conditions]
     order = plan.rules.execution_order(order)
+    if plan.measure.cpu_sets:
+        order = _pairs_adjacent(order, plan.contrasts)
     layout, padding_bytes = None, 0
     if plan.layouts:
         layout = layout_of_block(plan, phase, block)
@@ -73,6 +76,15 @@ def draw_block(
         integers = _random_integers(plan.seed, "washouts", block)
         washout = order[_uniform_below(len(order), integers)]
     return Draw(phase, block, tuple(order), padding_bytes, layout, washout)
+
+
+def _pairs_adjacent(order: Sequence[int], contrasts: Sequence[Contrast]) -> list[int]:
+    """Return an order in which the conditions of each contrast are next to each other."""
+    pair_of = {index: contrast.pair for contrast in contrasts for index in contrast.pair}
+    pairs: dict[tuple[int, ...], list[int]] = {}
+    for condition in order:
+        pairs.setdefault(pair_of.get(condition, (condition,)), []).append(condition)
+    return [condition for pair in pairs.values() for condition in pair]
 
 
 def draw_intervention(seed: int, block: int, weights: Sequence[float]) -> int:

@@ -67,6 +67,8 @@ class CompareOptions(Struct, frozen=True):
     """Exit statuses that are ignored; if empty, all statuses."""
     washout: bool = False
     """Whether a washout runs before each counted trial."""
+    duet: bool = False
+    """Whether the two trials of a block run at once, each on CPUs of its own."""
     control: bool = False
     """Whether the baseline runs a second time, to check the tool."""
     adjust: bool = False

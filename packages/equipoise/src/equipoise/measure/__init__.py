@@ -3,6 +3,7 @@
 Files, in reading order:
 
 - ``trials``: runs one trial: hooks, server, covariates, files.
+- ``duet``: runs two trials at once, each on CPUs of its own.
 - ``launcher``: sends trials to the native launcher and receives its reports; names of counters.
 - ``workload_metrics``: metrics that a workload reports itself.
 - ``servers``: servers as workloads.

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
@@ -44,6 +45,9 @@ _ON_WAIT_INTERVAL_S = 1.0
 """Seconds between two calls of `OnWait`."""
 _CHUNK_BYTES = 1 << 16
 """Maximum number of bytes of one read from the launcher."""
+_LEAD_NS = 3_000_000
+"""Nanoseconds from the first request of a pair until both start. Both launchers are ready then:
+reading a request and opening the files of a trial takes less than a millisecond."""
 _MAX_CLOSING_S = 30.0
 """Maximum seconds until the launcher ends; it may wait twice 10 s for unkillable processes."""
 
@@ -85,6 +89,9 @@ class Request(Struct, frozen=True):
     """Process settings; their working folder is ignored."""
     user: User | None = None
     """User to run as; by default the launcher's. Only root may set it."""
+    start_at_ns: int | None = None
+    """Instant of the monotonic clock at which to start, at most a second away; by default at once.
+    The launcher waits for it on the CPUs of ``process``."""
 
 
 class Report(Struct, frozen=True):
@@ -138,6 +145,8 @@ class Report(Struct, frozen=True):
     exec to the observed end of the process."""
     unknown: dict[str, str] = field(default_factory=dict)
     """Reason for each value that is ``None`` or incomplete (rule 7)."""
+    started_ns: int | None = None
+    """Instant of the monotonic clock just before the start."""
 
 
 class Starter(Protocol):
@@ -145,6 +154,16 @@ class Starter(Protocol):
 
     def run(self, request: Request, on_wait: OnWait | None = None) -> Report:
         """Run one trial to its end."""
+        ...
+
+
+class PairStarter(Protocol):
+    """An object that runs two trials at once: `PairLauncher` or, in tests, a scripted clock."""
+
+    def run_pair(
+        self, requests: tuple[Request, Request], on_wait: OnWait | None = None
+    ) -> tuple[Report, Report]:
+        """Run two trials at once to their ends."""
         ...
 
 
@@ -286,6 +305,30 @@ class Launcher(AbstractContextManager["Launcher"]):
         )
 
 
+class PairLauncher(Struct, frozen=True):
+    """Two launchers that start two trials at one instant."""
+
+    launchers: tuple[Launcher, Launcher]
+
+    def run_pair(
+        self, requests: tuple[Request, Request], on_wait: OnWait | None = None
+    ) -> tuple[Report, Report]:
+        """Start two trials at one instant; return their reports when both have ended.
+
+        An interruption ends both. Raise `EquipoiseError` as `Launcher.run` does.
+        """
+        try:
+            start_at_ns = time.monotonic_ns() + _LEAD_NS
+            for launcher, request in zip(self.launchers, requests, strict=True):
+                launcher.begin(replace(request, start_at_ns=start_at_ns))
+            first, second = (launcher.finish(on_wait) for launcher in self.launchers)
+        except BaseException:
+            for launcher in self.launchers:
+                launcher.close()
+            raise
+        return first, second
+
+
 def _check_counters(names: Iterable[str]) -> None:
     for name in names:
         if name not in COUNTERS:
@@ -338,6 +381,7 @@ def _encode(request: Request) -> bytes:
         "random_addresses": request.process.random_addresses,
         "huge_pages": request.process.huge_pages,
         "user": request.user,
+        "start_at_ns": request.start_at_ns,
     }
     return msgspec.json.encode(message) + b"\n"
 

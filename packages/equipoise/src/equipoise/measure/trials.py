@@ -16,7 +16,12 @@ from equipoise.design.layouts import longer_path
 from equipoise.measure.environment import CovariateReader
 from equipoise.measure.launcher import Report, Request, Starter
 from equipoise.measure.untimed import describe_signal, run_hook, unavailable_reason
-from equipoise.measure.workload_metrics import METRICS_VARIABLE, MetricsFile, with_missing_metrics
+from equipoise.measure.workload_metrics import (
+    METRICS_VARIABLE,
+    MetricsFile,
+    WorkloadMetrics,
+    with_missing_metrics,
+)
 from equipoise.model.plan import (
     OWN_PREFIX,
     PADDING_VARIABLE,
@@ -47,10 +52,24 @@ class TrialReport(Struct, frozen=True):
     """Number of processes that the trial left behind; they were ended."""
     metrics_problem: str | None
     """Problem with the metrics that the workload reported; ``None`` if there is none."""
+    at_once: TrialReport | None = None
+    """Report of the next trial of the block if it ran at the same time; else ``None``."""
+
+
+class FinishedTrial(Struct, frozen=True):
+    """Measurements of a trial that has ended."""
+
+    report: Report
+    metrics: WorkloadMetrics
+    started_at: float
+    """Seconds since the epoch."""
+    covariates: dict[str, float | None]
+    service: Service | None = None
+    """Server of the trial; ``None`` without a server."""
 
 
 class TrialRunner(Struct):
-    """Runner of the trials of a plan."""
+    """Runner of the trials of a plan, one at a time."""
 
     plan: Plan
     starter: Starter
@@ -80,8 +99,9 @@ class TrialRunner(Struct):
         """Return functions that run the trials at one position of a block.
 
         In most blocks, a position has one function. In a block with washouts, a position has two
-        functions: for the washout, and then for the trial. The caller stores each trial in the
-        ledger before it starts the next trial.
+        functions: for the washout, and then for the trial. If a function runs two trials at once
+        (`DuetRunner`), the position of the second trial has no function. The caller stores each
+        trial in the ledger before it starts the next trial.
         """
         condition_index, washout_index = draw.order[position], draw.washout_condition
         if washout_index is None:
@@ -101,6 +121,23 @@ class TrialRunner(Struct):
     def _run(self, draw: Draw, index: int, position: int, *, washout: bool) -> TrialReport:
         """Run one trial of the condition with this index, with its hooks, server and covariates."""
         condition = self.plan.conditions[index]
+        self._run_hooks_before(draw, index)
+        metrics_file = MetricsFile(self.scratch)
+        metrics_file.clear()
+        with self._running_server(condition, draw.padding_bytes) as service:
+            request = self._request(condition, draw, service, metrics_file)
+            started_at = self.now()
+            self.covariates.read_before()
+            report = self.starter.run(request, self.on_wait)
+            covariates = self.covariates.read_after(cpu=report.cpu, run_delay_s=report.run_delay_s)
+        metrics = metrics_file.read()
+        self._run_hook("conclude", condition)
+        finished = FinishedTrial(report, metrics, started_at, covariates, service)
+        return self._trial_report(draw, index, position, finished, washout=washout)
+
+    def _run_hooks_before(self, draw: Draw, index: int) -> None:
+        """Run the hooks of a condition that come before its trial."""
+        condition = self.plan.conditions[index]
         if self._uses_iteration_variable:
             number_prefix = "warmup-" if draw.phase == "warmup" else ""
             self._iteration_variable = {ITERATION_VARIABLE: f"{number_prefix}{draw.block - 1}"}
@@ -108,15 +145,18 @@ class TrialRunner(Struct):
             self._set_up_conditions.add(index)
             self._run_hook("setup", condition)
         self._run_hook("prepare", condition)
-        metrics_file = MetricsFile(self.scratch)
-        metrics_file.clear()
-        with self._running_server(condition, draw.padding_bytes) as service:
-            request = self._request(condition, draw, service)
-            started_at = self.now()
-            self.covariates.read_before()
-            report = self.starter.run(request, self.on_wait)
-            covariates = self.covariates.read_after(cpu=report.cpu, run_delay_s=report.run_delay_s)
-        metrics = metrics_file.read()
+
+    def _trial_report(
+        self,
+        draw: Draw,
+        index: int,
+        position: int,
+        finished: FinishedTrial,
+        *,
+        washout: bool = False,
+    ) -> TrialReport:
+        condition = self.plan.conditions[index]
+        report, metrics, service = finished.report, finished.metrics, finished.service
         accounting = accounting_of(report)
         if metrics.unknown:
             unknown = {**metrics.unknown, **accounting.unknown}
@@ -125,7 +165,6 @@ class TrialRunner(Struct):
             accounting = with_missing_metrics(
                 accounting, metrics.unreadable_because, self.plan, condition
             )
-        self._run_hook("conclude", condition)
         failure_kind, failure = failure_of(report, self.plan.measure.timeout_s)
         error_tail, samples = report.error_tail, metrics.samples
         if service is not None:
@@ -141,14 +180,14 @@ class TrialRunner(Struct):
             block=draw.block,
             position=position,
             condition=index,
-            started_at=started_at,
+            started_at=finished.started_at,
             accounting=accounting,
             exit=report.exit,
             failure=failure,
             failure_kind=failure_kind,
             washout=washout,
             error_tail=error_tail if failure is not None else "",
-            covariates=covariates,
+            covariates=finished.covariates,
             samples=samples,
         )
         return TrialReport(trial, report.left_behind, metrics.unreadable_because or metrics.problem)
@@ -162,11 +201,17 @@ class TrialRunner(Struct):
         return self.servers.serving(
             condition.name,
             condition.server,
-            self._with_trial_variables({}, padding_bytes),
+            self._with_trial_variables({}, padding_bytes, MetricsFile(self.scratch)),
             self.plan.measure.timeout_s,
         )
 
-    def _request(self, condition: Condition, draw: Draw, service: Service | None) -> Request:
+    def _request(
+        self,
+        condition: Condition,
+        draw: Draw,
+        service: Service | None,
+        metrics_file: MetricsFile,
+    ) -> Request:
         measure = self.plan.measure
         command, environment = condition.command_in(draw.layout), condition.environment
         if service is not None:
@@ -174,7 +219,7 @@ class TrialRunner(Struct):
             environment = service.home.fill_values(environment)
         request = Request(
             argv=command,
-            environment=self._with_trial_variables(environment, draw.padding_bytes),
+            environment=self._with_trial_variables(environment, draw.padding_bytes, metrics_file),
             working_folder=condition.process.working_folder or measure.working_folder,
             input=measure.input,
             output=condition.output or measure.output,
@@ -186,7 +231,7 @@ class TrialRunner(Struct):
         return in_layout(request, self.plan.layouts[draw.layout - 1])
 
     def _with_trial_variables(
-        self, environment: Mapping[str, str], padding_bytes: int
+        self, environment: Mapping[str, str], padding_bytes: int, metrics_file: MetricsFile
     ) -> dict[str, str]:
         if not self.plan.measure.own_variables:
             # The path identifies the processes of a killed campaign.
@@ -195,7 +240,7 @@ class TrialRunner(Struct):
         return {
             **self.environment,
             **self._iteration_variable,
-            METRICS_VARIABLE: str(MetricsFile(self.scratch).path),
+            METRICS_VARIABLE: str(metrics_file.path),
             PADDING_VARIABLE: "x" * padding_bytes,
             **environment,
         }

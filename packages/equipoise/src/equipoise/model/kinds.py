@@ -67,8 +67,6 @@ class Terms:
     """Whether the campaign continues with washouts if carry-over could explain a difference."""
     has_random_order: ClassVar[bool] = True
     """Whether the order of the trials was drawn at random; if not, there is no verdict (rule 1)."""
-    shares_processes: ClassVar[bool] = False
-    """Whether all conditions of a block run in one process."""
     checks_carry_over: ClassVar[bool] = True
     """Whether differences are checked for carry-over."""
     not_adjustable_because: ClassVar[str | None] = None
@@ -91,6 +89,11 @@ class Terms:
     """Hint for a campaign that cannot be resumed, such as ``run the gate again``; else ``None``."""
     failure_hint: ClassVar[str | None] = None
     """Hint for a failed trial; ``None`` for the hint of an ordinary comparison."""
+
+    @property
+    def shares_processes(self) -> bool:
+        """Whether the conditions that are compared run in one process."""
+        return False
 
     @property
     def command_line(self) -> str | None:

@@ -205,6 +205,10 @@ class Contrast(Struct, frozen=True):
         return (self.baseline, self.candidate)
 
 
+CpuSets = tuple[tuple[int, ...], ...]
+"""CPUs of each of the trials that run at once: two sets, or none if trials run in turns."""
+
+
 class Measure(Struct, frozen=True):
     """Settings for running trials."""
 
@@ -229,6 +233,9 @@ class Measure(Struct, frozen=True):
     own_variables: bool = True
     """Whether trials have the variables of Equipoise, by which a program sees that it is measured.
     Without them, it cannot report metrics."""
+    cpu_sets: CpuSets = ()
+    """CPUs of the trials that run at once (``--duet``): even positions of a block have the first
+    set, odd positions the second. Empty if trials run in turns."""
 
 
 class Stopping(Struct, frozen=True):
@@ -373,6 +380,8 @@ class Plan(Struct, frozen=True):
             return "a hook of a condition runs before a reading and can move it"
         if any(condition.server is not None for condition in self.conditions):
             return "a server of a condition runs before a reading and can move it"
+        if self.measure.cpu_sets:
+            return "trials that run at once have one reading"
         if self.layouts:
             return "the verdict over layouts rests on the layouts, not on the blocks"
         return self.rules.not_adjustable_because
@@ -407,6 +416,16 @@ class Plan(Struct, frozen=True):
         """Number of warm-up blocks; a program that differs between layouts is warmed up in each."""
         has_programs = any(condition.has_programs_by_layout for condition in self.conditions)
         return self.measure.warmup * (len(self.layouts) if self.layouts and has_programs else 1)
+
+    def runs_at_once(self, phase: str, block: int) -> bool:
+        """Return whether the trials of a block run at once, two by two.
+
+        The warm-up blocks after the first `warmup_blocks` are the pilot of ``--duet``: they run in
+        turns and at once, alternately.
+        """
+        if not self.measure.cpu_sets:
+            return False
+        return phase == "measured" or (block - self.warmup_blocks) % 2 == 0
 
     @property
     def described(self) -> tuple[int, ...]:

@@ -22,6 +22,8 @@ FailureKind = Literal["timed out", "unavailable", "no room", "failed"]
 in sysexits.h). ``no room``: the disk is full."""
 ENDED_BY_FAILURE = "a condition failed"
 """Value of ``Segment.stopped_because``: a trial or a hook failed."""
+ENDED_BY_PILOT = "its pilot"
+"""Value of ``Segment.stopped_because``: trials that run at once disturb each other."""
 INTERRUPTED = "interrupted"
 """Value of ``Segment.stopped_because``: the user or a fleet's coordinator stopped the segment."""
 FAILURE_WARNING = "failed"

@@ -480,6 +480,33 @@ class TrialRow(Struct, frozen=True):
         return None if self.user_s is None or self.sys_s is None else self.user_s + self.sys_s
 
 
+class DuetPilot(Struct, frozen=True):
+    """Pilot of one comparison whose trials run at once; no verdict uses its trials."""
+
+    baseline: str
+    candidate: str
+    pairs: int
+    """Number of blocks in turns, and of blocks at once."""
+    slowdown: float | None
+    """Typical time of a trial at once over its time in turns; null with too few finite times."""
+    slowdown_low: float | None
+    """Lower bound of ``slowdown``."""
+    gain: float | None
+    """Seconds in turns over seconds at once, for intervals of the same width; null if unknown."""
+    gain_ci: Interval
+    """Interval of ``gain`` (95 %)."""
+
+
+class DuetResult(Struct, frozen=True):
+    """How trials ran at once (``--duet``)."""
+
+    cpus: tuple[tuple[int, ...], ...]
+    """CPUs of the trials at even and at odd positions of a block."""
+    pilots: tuple[DuetPilot, ...]
+    """Pilot of each comparison; empty if the campaign ended before the pilot did."""
+    summary: str
+
+
 class RankedPair(Struct, frozen=True):
     """Comparison of two candidates on the primary metric; ratios of costs."""
 
@@ -586,6 +613,8 @@ class ResultDocument(Struct, frozen=True, tag_field=TAG, tag=ORDINARY):
     is missing; comparisons infer its step from past values."""
     typical: TypicalValue | None = None
     """Typical value, if there is only one condition; else null."""
+    duet: DuetResult | None = None
+    """How trials ran at once; null if they ran in turns."""
 
     @property
     def primary_comparisons(self) -> tuple[Comparison, ...]:
@@ -604,12 +633,15 @@ class ResultDocument(Struct, frozen=True, tag_field=TAG, tag=ORDINARY):
         """The kind of campaign."""
         return kind_of(self)
 
-    shares_processes: ClassVar[bool] = False
-    """Whether all conditions of a block ran in one process."""
     has_one_order: ClassVar[bool] = True
     """Whether all trials are in one sequence of blocks; False for several hosts."""
     measured_value_fields: ClassVar[Mapping[str, str]] = MappingProxyType({"control": "condition"})
     """Name of the field with the measured values of each part of the document, by part."""
+
+    @property
+    def shares_processes(self) -> bool:
+        """Whether the conditions that were compared ran in one process."""
+        return False
 
     @property
     def has_blocks(self) -> bool:

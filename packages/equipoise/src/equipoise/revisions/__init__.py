@@ -7,6 +7,9 @@ In reading order:
 - ``commits.py``: lists the commits between two revisions, and reads the diff of a commit
 - ``benchmarks.py``: reads the benchmarks of a gate: commands, a suite file, or a benchmark tool
 - ``build_cache.py``: builds revisions, and keeps the builds for later campaigns
+- ``link_recording.py``: records how a build links its programs, to link them again
+- ``link_layouts.py``: the places of functions and variables in a link, by a seed
+- ``relinking.py``: links the programs of revisions again for each block
 - ``plan.py``: makes conditions from benchmarks and revisions, for a gate or several commits
 - ``pairs.py``: checks out and builds the two revisions of a gate or a verification
 - ``link_recording.py``, ``relinking.py``: link the programs of a build again for each block

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import os
 import statistics
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from equipoise.campaign.conduct import RunnerAdapter
 from equipoise.design.command_line import command_of_plan
 from equipoise.model.errors import ConditionFailed, UnusableInput
 from equipoise.model.plan import Condition, Judgement, Plan, Stopping
@@ -31,6 +33,7 @@ from equipoise.revisions.plan import (
     condition_in,
 )
 from equipoise.revisions.probing import metrics_of
+from equipoise.revisions.relinking import Relinker
 from equipoise.revisions.terms import CommitBenchmark, CommitsPlan, commits_terms
 from equipoise.shared.spelling import option
 from equipoise.suites import TOOLS
@@ -128,6 +131,17 @@ class CommitBuilds:
                 hint=f"name another commit as {commit.option}, or correct {option('build')}, which "
                 "runs in a fresh clone",
             )
+
+    @contextmanager
+    def linking_again(self, plan: Plan) -> Iterator[RunnerAdapter]:
+        """Yield the adapter of a campaign's runner, which links programs again if asked to."""
+        recorder, terms = self.recipe.recorder, commits_terms(plan)
+        if recorder is None:
+            yield lambda runner: runner
+            return
+        commits = [terms.commit_of(condition) for condition in range(len(plan.conditions))]
+        with Relinker(recorder, plan, self.trees, commits) as relinker:
+            yield relinker.adapt
 
     def _read_seconds(self) -> dict[int, float]:
         all_seconds = map(self._cache.seconds_of, self._sources)
@@ -240,6 +254,7 @@ def plan_of_commits(
         folder=request.repository.inside,
         tool=None if tool is None else tool.name,
         benchmarks=_named_benchmarks(commands, metrics),
+        linker=None if request.recorder is None else request.recorder.version,
     )
     return replace(plan, ranking=False), terms, (*listing_warnings, *metric_warnings)
 

@@ -28,6 +28,7 @@ from msgspec import Struct
 
 from equipoise.measure.untimed import tail
 from equipoise.model.errors import EquipoiseError, UnusableInput
+from equipoise.revisions.link_layouts import layout_of, read_symbols, symbols_of, write_symbols
 from equipoise.shared.spelling import option
 
 LLD = "ld.lld"
@@ -38,6 +39,8 @@ FOLDER = "links"
 _LINKS_VARIABLE = "EQUIPOISE_LINKS"
 _RESPONSE = "response.txt"
 """File in each archive of lld: the arguments of the link."""
+_SYMBOLS = "symbols.txt"
+"""File beside it: the functions and variables of the program."""
 _LINKERS = ("ld", "ld.bfd", "ld.gold", "ld.lld", "ld.mold")
 _COMPILERS = ("cc1", "cc1plus")
 _SHUFFLED = (".text*", ".rodata*", ".data*", ".bss*")
@@ -70,6 +73,8 @@ _ELF_TYPE = slice(16, 18)
 _LOADABLE_TYPES = (2, 3)
 """``ET_EXEC`` and ``ET_DYN`` (elf(5)): files with their final addresses."""
 _LINK_TIMEOUT_S = 600.0
+_THREADS = max(1, (os.cpu_count() or 1) // 2)
+"""Threads of each link: both revisions are linked at the same time."""
 
 
 class RecordedLink(Struct, frozen=True):
@@ -133,6 +138,7 @@ class LinkRecorder(Struct, frozen=True):
             output = folder.with_suffix(".output")
             self.link(folder, output)
             digest = _digest(output)
+            write_symbols(symbols_of(output), folder / _SYMBOLS)
             output.unlink()
             copies = tuple(str(path) for path, other in files.items() if other == digest)
             if copies and not all(map(_is_part_of_the_build, copies)):
@@ -142,18 +148,23 @@ class LinkRecorder(Struct, frozen=True):
         (links / RECORDS).write_bytes(msgspec.json.encode(kept))
 
     def link(self, folder: Path, output: Path, seed: int | None = None) -> None:
-        """Link a program again; a seed puts its functions and its data into another order.
+        """Link a program again; a seed puts its functions and its data at other addresses.
 
         Raise `EquipoiseError` with the end of the output if lld fails.
         """
-        shuffles = (
-            ()
-            if seed is None
-            else tuple(f"--shuffle-sections={sections}={seed}" for sections in _SHUFFLED)
-        )
+        options: list[str] = []
+        order, unused = (folder / f"{output.name}.{suffix}" for suffix in ("order", "o"))
+        if seed is not None:
+            options = [f"--shuffle-sections={sections}={seed}" for sections in _SHUFFLED]
+            if symbols := read_symbols(folder / _SYMBOLS):
+                layout = layout_of(symbols, seed)
+                order.write_text(layout.order, encoding="utf-8")
+                unused.write_bytes(layout.unused)
+                options += (f"--symbol-ordering-file={order.name}", "--no-warn-symbol-ordering")
+                options.append(unused.name)
         with open(f"{output}.errors", "w+b") as errors:
             done = subprocess.run(
-                [self.lld, f"@{_RESPONSE}", *shuffles, "-o", output],
+                [self.lld, f"@{_RESPONSE}", *options, f"--threads={_THREADS}", "-o", output],
                 cwd=folder,
                 stdin=subprocess.DEVNULL,
                 stdout=errors,
@@ -163,6 +174,8 @@ class LinkRecorder(Struct, frozen=True):
             )
             message = tail(errors.fileno())
         os.unlink(errors.name)
+        for file in (order, unused):
+            file.unlink(missing_ok=True)
         if done.returncode != 0:
             raise EquipoiseError(
                 f"a program could not be linked again: {message}",
@@ -173,7 +186,8 @@ class LinkRecorder(Struct, frozen=True):
 def link_recorder(environment: Mapping[str, str]) -> LinkRecorder:
     """Return the programs of this host that record links; raise `UnusableInput` without lld."""
     search_path = environment.get("PATH")
-    lld = shutil.which(LLD, path=search_path) or _lld_of_rust(search_path)
+    # The lld of Rust is linked statically, and starts in half the time.
+    lld = _lld_of_rust(search_path) or shutil.which(LLD, path=search_path)
     if lld is None:
         raise UnusableInput(
             f"{option('relink')} needs the linker lld, and this host has no {LLD}",
@@ -191,6 +205,19 @@ def link_recorder(environment: Mapping[str, str]) -> LinkRecorder:
         if compiler is None or host is None
         else f"CARGO_TARGET_{host.upper().replace('-', '_')}_LINKER",
     )
+
+
+def recorder_for_build(build_line: str | None, environment: Mapping[str, str]) -> LinkRecorder:
+    """Return the programs that record the links of a build.
+
+    Raise `UnusableInput` if there is no build, or this host has no lld.
+    """
+    if build_line is None:
+        raise UnusableInput(
+            f"{option('relink')} links the programs of a build again, but nothing is built",
+            hint=f"name the line that builds a revision with {option('build')}",
+        )
+    return link_recorder(environment)
 
 
 def recorded_links(tree: Path) -> tuple[RecordedLink, ...]:
@@ -260,7 +287,7 @@ def _lld_of_rust(search_path: str | None) -> str | None:
 
 
 def _printed(program: str, *options: str) -> str:
-    """Return what a program prints; an empty text if it fails."""
+    """Return the text that a program prints; an empty text if it fails."""
     done = subprocess.run(
         [program, *options],
         stdin=subprocess.DEVNULL,

@@ -6,15 +6,12 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
-from equipoise.measure.trials import own_environment
 from equipoise.model.errors import UnusableInput
 from equipoise.model.revisions import Revision
 from equipoise.revisions.build_cache import BuildCache, open_cache, source_of
 from equipoise.revisions.checkout import REVISION_FOLDERS, check_out
 from equipoise.revisions.commits import tree_hashes
-from equipoise.revisions.link_recording import link_recorder
 from equipoise.revisions.plan import Checkout, RevisionsRequest
-from equipoise.shared.spelling import option
 
 
 class PairRequest(RevisionsRequest, frozen=True, kw_only=True):
@@ -24,14 +21,6 @@ class PairRequest(RevisionsRequest, frozen=True, kw_only=True):
     candidate: Revision
     min_links: int | None = None
     """Smallest number of links of each revision; ``None`` unless programs are linked again."""
-
-    def check_links(self) -> None:
-        """Raise `UnusableInput` if programs of a build are linked again, but nothing is built."""
-        if self.min_links is not None and self.build is None:
-            raise UnusableInput(
-                f"{option('relink')} links the programs of a build again, but nothing is built",
-                hint=f"name the line that builds a revision with {option('build')}",
-            )
 
 
 CheckoutPair = tuple[Checkout, Checkout]
@@ -44,8 +33,7 @@ def builds_of_pair(
     """Open the repository's cache of builds; ``None`` if the campaign builds nothing."""
     if request.build is None:
         return nullcontext()
-    recorder = None if request.min_links is None else link_recorder(own_environment())
-    return open_cache(request.repository, request.build, request.tool, scratch, recorder)
+    return open_cache(request.repository, request.build, request.tool, scratch, request.recorder)
 
 
 def check_out_and_build(

@@ -41,6 +41,7 @@ from equipoise.model.revisions import BENCHMARK, REVISION, Revision
 from equipoise.revisions.benchmarks import Benchmark
 from equipoise.revisions.build_cache import tool_variables
 from equipoise.revisions.git import Repository
+from equipoise.revisions.link_recording import LinkRecorder
 from equipoise.shared.spelling import option
 from equipoise.suites.tool import BenchmarkTool, Listing
 
@@ -61,6 +62,8 @@ class RevisionsRequest(Struct, frozen=True, kw_only=True):
     """Metrics, or with a tool the names of benchmarks; by default the wall time, or all benchmarks.
     A gate has a tuple. Other campaigns have a text with commas between the names."""
     limits: CampaignLimits = CampaignLimits()
+    recorder: LinkRecorder | None = None
+    """Programs that record the links of builds; ``None`` unless programs are linked again."""
 
     def plan(
         self,

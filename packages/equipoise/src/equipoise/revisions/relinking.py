@@ -2,8 +2,8 @@
 
 Where functions and data lie in memory changes the speed of a program by per cents (Mytkowicz et
 al. 2009; Curtsinger and Berger 2013), and a commit that changes nothing moves them, too. A block
-therefore has a link of its own for each revision, and links are drawn from the same distribution
-for both. So blocks stay the unit of the verdict, which then holds across links
+therefore has a layout of its own, by which the programs of all its revisions are linked: what they
+share has the same places. So blocks stay the unit of the verdict, which then holds across links
 (docs/methods/relink.md).
 
 The new program takes the place of the program that the build linked. After the campaign, the
@@ -47,12 +47,13 @@ _TEST_SEEDS = (1, 2)
 """Seeds whose links must differ before a campaign begins."""
 
 
-def link_seed(plan: Plan, draw: Draw, side: int) -> int:
-    """Return the seed of the link of a revision in a block, from 1 to `_MAX_SEED`.
+def link_seed(plan: Plan, draw: Draw) -> int:
+    """Return the seed of the links of a block, from 1 to `_MAX_SEED`.
 
-    ``side`` is 0 for the baseline and 1 for the candidate.
+    All revisions have one seed. So the functions that they share have the same places, and the
+    difference of two revisions is not one of these places (`revisions.link_layouts`).
     """
-    text = f"{plan.seed} {draw.phase} {draw.block} {side}"
+    text = f"{plan.seed} {draw.phase} {draw.block}"
     digest = hashlib.sha256(text.encode("ascii")).digest()
     return 1 + int.from_bytes(digest[:8], "big") % _MAX_SEED
 
@@ -106,10 +107,16 @@ class LinkedTree:
 
     def __exit__(self, *error: object) -> None:
         """Put the programs of the build back."""
-        self.install(self._originals)
+        if self.is_kept:
+            self.install(self._originals)
         for program in (*self._originals, *self._linked):
             program.unlink(missing_ok=True)
         os.close(self._lock)
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether the cache still has this build."""
+        return all(map(Path.exists, self._originals))
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -152,49 +159,106 @@ class LinkedTree:
             )
 
 
-class RelinkingRunner(Struct):
-    """Runs the trials of a campaign, each with the program of its block's link.
+class Relinker:
+    """Links the programs of a campaign's revisions again, and adapts the runner of its trials.
 
-    ``sides`` has the number of each condition's revision, an index into ``trees``.
+    As a context, it holds the builds of the revisions that it has linked.
+
+    ``trees`` are the roots of the working trees of the revisions; those of revisions that are not
+    built yet do not exist. ``sides`` has the index of each condition's revision. Revisions with the
+    same files share a working tree, but each has links of its own.
     """
 
+    def __init__(
+        self, recorder: LinkRecorder, plan: Plan, trees: Sequence[Path], sides: Sequence[int]
+    ) -> None:
+        self._recorder = recorder
+        self._plan = plan
+        self._trees = tuple(trees)
+        self._sides = tuple(sides)
+        self._linked_trees: dict[Path, LinkedTree] = {}
+        self._programs: dict[int, list[Path]] = {}
+        """Programs of the present block, by revision."""
+        self._stack = contextlib.ExitStack()
+
+    def __enter__(self) -> Self:
+        """Hold no build yet."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Put the programs of all builds back."""
+        self._stack.close()
+
+    def linked_tree(self, side: int) -> LinkedTree:
+        """Return the programs of a revision, which must be built.
+
+        Raise `UnusableInput` if no program can be linked again, if two links do not differ, or if
+        another campaign has the build.
+        """
+        path = self._trees[side]
+        linked_tree = self._linked_trees.get(path)
+        # The cache may have removed the build, and made it again.
+        if linked_tree is None or not linked_tree.is_kept:
+            programs = _programs_in(path, self._plan)
+            tree = self._stack.enter_context(LinkedTree(path, self._recorder, programs))
+            tree.check_links_differ()
+            self._linked_trees[path] = tree
+        return self._linked_trees[path]
+
+    def adapt(self, runner: Runner) -> Runner:
+        """Return a runner whose trials have the programs of their block's links."""
+        return _RelinkingRunner(self, runner)
+
+    def link(self, draw: Draw) -> None:
+        """Link the programs of all revisions of a block, side by side."""
+        sides = sorted({self._sides[condition] for condition in conditions_of(draw)})
+        trees = [self.linked_tree(side) for side in sides]
+        with ThreadPoolExecutor(len(sides)) as threads:
+            links = [
+                threads.submit(tree.link, link_seed(self._plan, draw), f"side-{side}")
+                for side, tree in zip(sides, trees, strict=True)
+            ]
+            self._programs = {side: link.result() for side, link in zip(sides, links, strict=True)}
+
+    def install(self, condition: int) -> None:
+        """Put the programs of the present block in the working tree of a condition."""
+        side = self._sides[condition]
+        self.linked_tree(side).install(self._programs[side])
+
+    def install_all(self) -> None:
+        """Put the programs of the present block in the working trees of all its revisions."""
+        for side, programs in self._programs.items():
+            self.linked_tree(side).install(programs)
+
+    @property
+    def shares_processes(self) -> bool:
+        """Whether each process of the campaign has the programs of all revisions."""
+        return self._plan.rules.shares_processes
+
+
+class _RelinkingRunner(Struct, frozen=True):
+    relinker: Relinker
     runner: Runner
-    plan: Plan
-    trees: tuple[LinkedTree, ...]
-    sides: tuple[int, ...]
-    _programs: tuple[list[Path], ...] = ()
-    """Programs of the present block, for each revision."""
 
     def trials_at(self, draw: Draw, position: int) -> tuple[Callable[[], TrialReport], ...]:
         """Return the trials at one position of a block; before the first, link the programs."""
         if position == 0:
-            self._link(draw)
-        conditions = (
-            (draw.order[position],)
-            if draw.washout_condition is None
-            else (draw.washout_condition, draw.order[position])
-        )
+            self.relinker.link(draw)
+        trials = self.runner.trials_at(draw, position)
+        if self.relinker.shares_processes:
+            if position == 0:
+                self.relinker.install_all()
+            return trials
         return tuple(
-            self._with_program(self.sides[condition], trial)
-            for condition, trial in zip(
-                conditions, self.runner.trials_at(draw, position), strict=True
-            )
+            self._with_program(condition, trial)
+            for condition, trial in zip(conditions_at(draw, position), trials, strict=True)
         )
-
-    def _link(self, draw: Draw) -> None:
-        """Link the programs of both revisions, side by side."""
-        with ThreadPoolExecutor(len(self.trees)) as threads:
-            links = [
-                threads.submit(tree.link, link_seed(self.plan, draw, side), f"side-{side}")
-                for side, tree in enumerate(self.trees)
-            ]
-            self._programs = tuple(link.result() for link in links)
 
     def _with_program(
-        self, side: int, trial: Callable[[], TrialReport]
+        self, condition: int, trial: Callable[[], TrialReport]
     ) -> Callable[[], TrialReport]:
         def run() -> TrialReport:
-            self.trees[side].install(self._programs[side])
+            self.relinker.install(condition)
             return trial()
 
         return run
@@ -216,35 +280,46 @@ def linking_again(
 ) -> Iterator[LinksOfCampaign]:
     """Yield a plan with the blocks that its links need, and a function that adapts its runner.
 
-    Without ``min_links``, the plan and its runner stay as they are. Raise `UnusableInput` if a
-    revision has no program that can be linked again.
+    ``min_links`` is 0 if any number of links will do. Without it, the plan and its runner stay as
+    they are. Raise `UnusableInput` if a revision has no program that can be linked again.
     """
     recorder = None if builds is None else builds.recipe.recorder
     if min_links is None or recorder is None:
         yield LinksOfCampaign(plan, None, lambda runner: runner)
         return
-    trees = {
-        checkout.tree: LinkedTree(checkout.tree, recorder, _programs(plan, checkout.tree))
-        for checkout in checkouts
-    }
-    with contextlib.ExitStack() as stack:
-        for tree in trees.values():
-            stack.enter_context(tree)
-            tree.check_links_differ()
-        baseline, candidate = (trees[checkout.tree] for checkout in checkouts)
-        min_blocks = max(plan.stopping.min_blocks, min_links)
-        stopping = replace(plan.stopping, min_blocks=min_blocks, min_blocks_explicit=True)
-        linked_plan = replace(plan, stopping=stopping)
-        candidates = {contrast.candidate for contrast in plan.contrasts}
-        sides = tuple(int(index in candidates) for index in range(len(plan.conditions)))
+    candidates = {contrast.candidate for contrast in plan.contrasts}
+    sides = [int(index in candidates) for index in range(len(plan.conditions))]
+    with Relinker(recorder, plan, [checkout.tree for checkout in checkouts], sides) as relinker:
+        files = (relinker.linked_tree(0).files, relinker.linked_tree(1).files)
+        stopping = plan.stopping
+        if min_links:
+            min_blocks = max(stopping.min_blocks, min_links)
+            stopping = replace(stopping, min_blocks=min_blocks, min_blocks_explicit=True)
         yield LinksOfCampaign(
-            linked_plan,
-            Relinking(recorder.version, min_links, (baseline.files, candidate.files)),
-            lambda runner: RelinkingRunner(runner, linked_plan, (baseline, candidate), sides),
+            replace(plan, stopping=stopping),
+            Relinking(recorder.version, min_links, files),
+            relinker.adapt,
         )
 
 
-def _programs(plan: Plan, tree: Path) -> list[str]:
-    """Return the programs of the plan in a working tree, relative to it."""
-    paths = (Path(os.path.realpath(condition.command[0])) for condition in plan.conditions)
+def conditions_at(draw: Draw, position: int) -> tuple[int, ...]:
+    """Return the conditions of the trials at one position: a washout comes before its trial."""
+    washout = () if draw.washout_condition is None else (draw.washout_condition,)
+    return (*washout, draw.order[position])
+
+
+def conditions_of(draw: Draw) -> tuple[int, ...]:
+    """Return the conditions of all trials of a block."""
+    return tuple(
+        condition
+        for position in range(len(draw.order))
+        for condition in conditions_at(draw, position)
+    )
+
+
+def _programs_in(tree: Path, plan: Plan) -> list[str]:
+    """Return the programs of a plan in a working tree, or its library, relative to the tree."""
+    # The command of a function is: PROGRAM --library FILE --function NAME.
+    word = 2 if plan.rules.shares_processes else 0
+    paths = (Path(os.path.realpath(condition.command[word])) for condition in plan.conditions)
     return [str(path.relative_to(tree)) for path in paths if path.is_relative_to(tree)]

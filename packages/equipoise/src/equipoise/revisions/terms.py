@@ -55,6 +55,8 @@ class CommitsPlan(Struct, Terms, frozen=True, kw_only=True):
     """Name of the tool in `TOOLS` that reads the results of the benchmark."""
     benchmarks: tuple[CommitBenchmark, ...] = ()
     """Benchmarks; empty if there is only one benchmark."""
+    linker: str | None = None
+    """Version of the linker that links the programs again for each block; ``None`` if none does."""
 
     @property
     def needed_commits(self) -> tuple[int, ...]:

@@ -22,6 +22,7 @@ Description of a campaign:
 - ``changes``: change-points of a series, and suspicions in a series over commits.
 - ``warm_up``: whether the iterations of a trial are flat, warm up or slow down.
 - ``scaling``: costs as a power of the size.
+- ``duet``: whether trials that run at once disturb each other, and are sharper.
 - ``spread``: whether times spread less if a source of chance is held.
 
 Between campaigns:

@@ -10,36 +10,19 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
+from equipoise.kinds.gate.terms import GatePlan
+from equipoise.model.record import Draw
+from equipoise.model.revisions import Relinking
+from packages.equipoise.tests.campaign.test_conduct import Stage
 from packages.equipoise.tests.cli.conftest import Gate
+from packages.equipoise.tests.kinds.gate.test_analysis import decision_of, gate_of
+from packages.equipoise.tests.linked_programs import linked_project, needs_lld, places_of
 from packages.equipoise.tests.programs import finished
-from packages.equipoise.tests.repositories import MadeRepository, repository
+from packages.equipoise.tests.repositories import MadeRepository
 
-PROGRAM = """\
-#include <stdio.h>
-#include <stdlib.h>
-int first(int x) { return 3 * x + 1; }
-int second(int x) { return x ^ 5; }
-int third(int x) { return x - 7; }
-int fourth(int x);
-int main(void) {
-    FILE *log = fopen(getenv("LOG"), "a");
-    int sum = 0;
-    for (int i = 0; i < 100; i++) sum += first(i) + second(i) + third(i) + fourth(i);
-    fprintf(log, "%s %ld %ld %ld\\n", REVISION, (long)((char *)second - (char *)first),
-            (long)((char *)third - (char *)first), (long)((char *)fourth - (char *)first));
-    return fclose(log);
-}
-"""
-MAKEFILE = """\
-CFLAGS = -O1 -fno-inline
-bench: program.o fourth.o
-\t$(CC) -o bench program.o fourth.o
-"""
-needs_lld = pytest.mark.skipif(
-    shutil.which("ld.lld") is None and shutil.which("rustc") is None,
-    reason="misses ld.lld (package lld)",
-)
+PAGE_BYTES = 4096
 BUILT = ("--build", "make -s", "--warmup", "0", "--json", "-")
 
 
@@ -54,15 +37,8 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def project(tmp_path: Path, scratch: Path, log: Path) -> MadeRepository:
-    """A C program of two files; the later revision differs in a word that it prints."""
-    project = repository(tmp_path / "project")
-    project.write("Makefile", MAKEFILE)
-    project.write("fourth.c", "int fourth(int x) { return x & 3; }\n")
-    for revision in ("old", "new"):
-        project.write("program.c", f'#define REVISION "{revision}"\n{PROGRAM}')
-        project.commit()
-        project.git("tag", revision)
-    return project
+    """Two revisions that differ in a word that they print."""
+    return linked_project(tmp_path / "project", (("old", 0), ("new", 0)))
 
 
 @pytest.fixture
@@ -74,9 +50,8 @@ def gate(project: MadeRepository, gate: Gate) -> Gate:
 @needs_lld
 def test_each_block_has_functions_in_another_order(gate: Gate, log: Path) -> None:
     blocks = 8
-    answer = gate(
-        "--baseline", "old", "--relink", "6", f"--blocks={blocks}", *BUILT, "--", "./bench"
-    )
+    words = ("--baseline", "old", "--relink", "6", f"--blocks={blocks}", *BUILT)
+    answer = gate(*words, "--", "./bench")
     assert answer.status in (0, 1), answer
     result = json.loads(answer.out)
     assert result["gate"]["relinking"]["min_links"] == 6
@@ -85,9 +60,28 @@ def test_each_block_has_functions_in_another_order(gate: Gate, log: Path) -> Non
     lines = log.read_text().splitlines()
     assert Counter(line.split()[0] for line in lines) == {"old": blocks, "new": blocks}
     # Four functions have 24 orders, so eight draws of one revision cannot all be alike.
-    for revision in ("old", "new"):
-        places = {line for line in lines if line.startswith(revision)}
-        assert len(places) >= 4
+    assert all(len(places_of(log, revision)) >= 4 for revision in ("old", "new"))
+
+
+def test_a_forecast_of_the_time_counts_the_links(tmp_path: Path) -> None:
+    link_s = 5.0
+    stage = Stage(tmp_path / "ledger", medians=(0.010, 0.0102))
+
+    def link(draw: Draw, position: int) -> None:
+        stage.clock.seconds += link_s if position == 0 else 0.0
+
+    stage.runner.before_trial = link
+    plan = gate_of(blocks=8)
+    assert isinstance(plan.terms, GatePlan)
+    shortages = []
+    for relinking in (None, Relinking("LLD", 6, (("bench",), ("bench",)))):
+        stage.start(replace(plan, terms=replace(plan.terms, relinking=relinking)))
+        gate = decision_of(stage)
+        assert gate is not None
+        assert gate.shortage is not None
+        shortages.append(gate.shortage.block_s)
+    assert shortages[0] < 0.1
+    assert shortages[1] == pytest.approx(link_s + shortages[0], rel=0.01)
 
 
 @needs_lld
@@ -107,13 +101,26 @@ def test_the_builds_are_as_before_and_are_used_again(gate: Gate, tmp_path: Path,
 
 
 @needs_lld
-def test_a_revision_against_itself_has_two_links_in_each_block(gate: Gate, log: Path) -> None:
-    words = ("--baseline", "new", "--candidate", "new", "--relink", "1", "--blocks=6", *BUILT)
+def test_both_revisions_of_a_block_have_one_layout(
+    gate: Gate, project: MadeRepository, log: Path
+) -> None:
+    program = (project.path / "program.c").read_text()
+    project.write(
+        "program.c", program.replace("int second(", "int more(int x) { return -x; }\nint second(")
+    )
+    project.write(
+        "fourth.c", "int another(int x) { return ~x; }\nint fourth(int x) { return x & 3; }\n"
+    )
+    project.commit()
+    words = ("--baseline", "new", "--relink", "1", "--blocks=6", *BUILT)
     assert gate(*words, "--", "./bench").status in (0, 1)
-    lines = log.read_text().splitlines()
-    pairs = list(zip(lines[::2], lines[1::2], strict=True))
-    assert len(pairs) == 6
-    assert sum(one != other for one, other in pairs) >= 3
+    # A function that a commit adds moves others at most by whole pages.
+    places = [
+        [int(number) % PAGE_BYTES for number in line.split()[1:]]
+        for line in log.read_text().splitlines()
+    ]
+    assert places[::2] == places[1::2]
+    assert len(set(map(tuple, places))) >= 3
 
 
 def test_without_a_build_it_is_refused(gate: Gate) -> None:

@@ -44,7 +44,6 @@ def test_it_replicates_in_the_same_repository_and_in_a_clone(
         assert answer.status == 0, answer
         replay = result_in(answer)["replay"]
         assert replay["replicates"] is True
-        assert replay["intervals_overlap"] is True
         assert replay["earlier"]["different_builds"] == []
         assert "the certificate runs its command: ./program" in answer.err
         # A replay leaves nothing next to the file.

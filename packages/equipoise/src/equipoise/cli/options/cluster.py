@@ -124,6 +124,7 @@ class HostOptions(Struct, frozen=True):
     why: bool = False
     what_varies: bool = False
     adjust: bool = False
+    duet: bool = False
     layouts: int | None = None
     against_file: Path | None = None
     outputs: tuple[str, ...] = ()
@@ -165,6 +166,7 @@ class HostOptions(Struct, frozen=True):
             ("--why", self.why, "a gap is explained on one host"),
             ("--what-varies", self.what_varies, "the sources of chance of one host are examined"),
             ("--adjust", self.adjust, "the result over hosts uses unadjusted blocks"),
+            ("--duet", self.duet, "the pilot and the CPUs of one host are used"),
             ("--layouts", self.layouts, "the result over hosts uses blocks, not layouts"),
             ("--against", self.against_file, "a reference result is compared with one host"),
             *(

@@ -153,7 +153,7 @@ def warnings_of_bisection(
         yield from _trend_warnings(
             result, more_is_better=resolution_of(blocks, result.metric).more_is_better
         )
-    if not plan.layouts:
+    if not plan.layouts and terms.linker is None:
         for result in results:
             yield from _layout_warnings(terms, result)
     for benchmark in benchmarks_of(plan):
@@ -289,8 +289,8 @@ def _layout_warnings(terms: BisectPlan, result: BisectResult) -> Iterator[Campai
                 f"the step of {short_name(culprit.commit)}{benchmark_clause}, {step_size:.2g} %, "
                 f"is below ten times the spread of memory layouts, {spread.percent:.2g} % in "
                 f"campaign {spread.run}: commits that change nothing differ by their layouts, too",
-                "let the build link several layouts, and draw one for each block with "
-                f"{option('layouts')} 12 (docs/how-to/search-over-layouts.md)",
+                f"link the commits of each block again: {option('relink')}, if they are "
+                "linked (docs/how-to/link-again.md)",
             )
 
 

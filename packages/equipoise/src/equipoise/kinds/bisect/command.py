@@ -193,7 +193,9 @@ def command(bisect_options: BisectOptions) -> int:
     output = bisect_options.output.checked()
     request = _bisect_request(bisect_options)
     with scratch_folder() as scratch, measuring(output) as (ledger, listener):
-        with open_cache(request.repository, request.build, request.tool, scratch) as cache:
+        with open_cache(
+            request.repository, request.build, request.tool, scratch, request.recorder
+        ) as cache:
             builds = CommitBuilds(cache, request.commits_with_branches)
             listener.building((f"good {request.good.label}", f"bad {request.bad.label}"))
             builds.build_needed(request.needed)
@@ -205,14 +207,16 @@ def command(bisect_options: BisectOptions) -> int:
                     request.repository, holder="no commit", owner="the program"
                 )
                 warnings = (*warnings, *tree_warnings)
-            run_id = conduct.start(
-                plan,
-                ledger,
-                listener,
-                warnings=warnings,
-                judge_factory=partial(BisectionJudge, builds=builds),
-                segment_factory=partial(CommitsSegment, builds=builds),
-            )
+            with builds.linking_again(plan) as adapt_runner:
+                run_id = conduct.start(
+                    plan,
+                    ledger,
+                    listener,
+                    warnings=warnings,
+                    judge_factory=partial(BisectionJudge, builds=builds),
+                    adapt_runner=adapt_runner,
+                    segment_factory=partial(CommitsSegment, builds=builds),
+                )
             if request.why is not None:
                 _explain_culprit(ledger.read_run(run_id), builds, ledger, listener, output)
             result = read_result(run_id, ledger, output)
@@ -248,14 +252,16 @@ def resume_bisection(
     with revisions.builds_of_record(record) as builds:
         if not search_has_ended:
             builds.build_needed(needed_commits(terms.good, terms.bad, len(terms.commits)))
-            conduct.resume(
-                record.id,
-                limits,
-                ledger,
-                listener,
-                judge_factory=partial(BisectionJudge, builds=builds),
-                segment_factory=partial(CommitsSegment, builds=builds),
-            )
+            with builds.linking_again(record.plan) as adapt_runner:
+                conduct.resume(
+                    record.id,
+                    limits,
+                    ledger,
+                    listener,
+                    judge_factory=partial(BisectionJudge, builds=builds),
+                    adapt_runner=adapt_runner,
+                    segment_factory=partial(CommitsSegment, builds=builds),
+                )
         if terms.why is not None:
             _explain_culprit(ledger.read_run(record.id), builds, ledger, listener, output)
     return record.id

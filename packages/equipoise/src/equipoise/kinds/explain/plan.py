@@ -232,7 +232,9 @@ def plan_of_interventions(
         explained_plan,
         study=STUDY,
         conditions=conditions,
-        measure=replace(explained_plan.measure, warmup=max(1, explained_plan.measure.warmup)),
+        measure=replace(
+            explained_plan.measure, warmup=max(1, explained_plan.measure.warmup), cpu_sets=()
+        ),
         stopping=request.stopping,
         judgement=Judgement(alpha=request.alpha, min_effect=explained_plan.judgement.min_effect),
         seed=request.seed,

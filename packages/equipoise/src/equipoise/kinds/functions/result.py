@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from equipoise.analysis.comparisons import Blocks
 from equipoise.analysis.kind import AnalysisKind, KindResult
 from equipoise.kinds.functions.terms import FunctionsPlan
@@ -14,9 +12,13 @@ from equipoise.model.result import ResultDocument
 class FunctionsDocument(ResultDocument, frozen=True, kw_only=True, tag="functions"):
     """The result document of a comparison of functions."""
 
-    shares_processes: ClassVar[bool] = True
     functions: FunctionsPlan
     """Terms of the comparison, such as the number of calls in a batch."""
+
+    @property
+    def shares_processes(self) -> bool:
+        """Whether the functions ran in one process; always true."""
+        return True
 
 
 class FunctionsAnalysis(AnalysisKind):

@@ -21,7 +21,6 @@ class FunctionsPlan(Struct, Terms, frozen=True, tag_field=TAG, tag="functions"):
     """Terms of a campaign of Python functions: each block is one process that runs all of them."""
 
     noun: ClassVar[str] = "comparison of Python functions"
-    shares_processes: ClassVar[bool] = True
     checks_carry_over: ClassVar[bool] = False
     not_adjustable_because: ClassVar[str | None] = "all functions of a block share one process"
     failure_hint: ClassVar[str | None] = (
@@ -41,6 +40,11 @@ class FunctionsPlan(Struct, Terms, frozen=True, tag_field=TAG, tag="functions"):
     """Implementation and version of Python: ``CPython 3.12.1``."""
     python_line: str
     """Code that repeats the comparison with the same seed; empty for a lambda."""
+
+    @property
+    def shares_processes(self) -> bool:
+        """Whether the functions run in one process; always true."""
+        return True
 
     @property
     def command_line(self) -> str:

@@ -5,6 +5,8 @@ schedule        forecasts of what each benchmark needs, and the benchmarks of th
 verdict         the decision, during the campaign and at its end, and a forecast of its blocks
 counts          the words for counts in place of times
 earlier         the noise of benchmarks in earlier gates of the ledger
+functions       the functions of a library of both revisions: their names, and trial runs
+function_processes  the processes that time a function of both revisions
 touched         the benchmarks that run no file of the diff, which are measured last
 analysis        the result, computed from the recorded blocks
 slices          the gate of one of several runners, as a file

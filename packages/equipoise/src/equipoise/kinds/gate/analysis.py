@@ -132,6 +132,7 @@ def gate_result(plan: Plan, blocks: Blocks) -> GateResult | None:
         else _shared_shortage(plan, rows, times),
         counted_by=terms.counted_by,
         relinking=terms.relinking,
+        functions=terms.functions,
         failures=terms.failures,
         bisect_lines=joined_bisect_lines(
             {
@@ -164,7 +165,7 @@ def _shortage(
         seed=plan.seed,
     )
     known_forecasts = [forecast for forecast in forecasts if forecast is not None]
-    block_s = sum(map(block_seconds, blocks.values())) / len(blocks)
+    block_s = _mean_block_seconds(terms, blocks)
     needed_blocks = (
         max(forecast.blocks for forecast in known_forecasts)
         if len(known_forecasts) == len(undecided)
@@ -178,6 +179,14 @@ def _shortage(
         needed_s=None if needed_blocks is None else needed_blocks * block_s,
         is_lower_bound=any(forecast.is_lower_bound for forecast in known_forecasts),
     )
+
+
+def _mean_block_seconds(terms: GatePlan, blocks: Blocks) -> float:
+    """Return the mean seconds of a block; if its programs are linked again, with the links."""
+    starts_s = sorted(min(trial.started_at for trial in block) for block in blocks.values())
+    if terms.relinking is None or len(starts_s) < 2:
+        return sum(map(block_seconds, blocks.values())) / len(blocks)
+    return (starts_s[-1] - starts_s[0]) / (len(starts_s) - 1)
 
 
 def _shared_shortage(

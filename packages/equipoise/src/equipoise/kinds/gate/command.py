@@ -15,6 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.campaign import conduct
+from equipoise.campaign.plans import with_trials_at_once
 from equipoise.cli import options
 from equipoise.cli.command_line import CommandRecorder, typed_command
 from equipoise.cli.completion import complete_revisions
@@ -28,6 +29,13 @@ from equipoise.cli.writing import write_file
 from equipoise.design.command_line import shell_line
 from equipoise.design.limits import CampaignLimits, metric_names
 from equipoise.kinds.gate.earlier import with_known_noises
+from equipoise.kinds.gate.function_processes import function_pair_runner
+from equipoise.kinds.gate.functions import (
+    can_link_by_default,
+    functions_plan,
+    refuse_other_programs,
+    warnings_of_one_link,
+)
 from equipoise.kinds.gate.join import join_slices
 from equipoise.kinds.gate.report import gate_document, shortage_sentences
 from equipoise.kinds.gate.slices import plan_of_slice
@@ -42,6 +50,7 @@ from equipoise.kinds.gate.terms import (
 from equipoise.kinds.gate.touched import with_touched_order
 from equipoise.measure.environment import snapshot
 from equipoise.measure.scratch import scratch_folder
+from equipoise.measure.trials import own_environment
 from equipoise.model.errors import (
     EXIT_CONDITION_FAILED,
     EXIT_DONE,
@@ -54,7 +63,7 @@ from equipoise.model.record import CampaignWarning
 from equipoise.model.revisions import BENCHMARK_SUFFIX, SourcePlace
 from equipoise.report.document import MAX_SIMILAR_LINES
 from equipoise.report.renderers.markdown import to_markdown
-from equipoise.revisions.benchmarks import Benchmark
+from equipoise.revisions.benchmarks import Benchmark, Suite
 from equipoise.revisions.checkout import (
     default_branch,
     find_revision,
@@ -64,6 +73,7 @@ from equipoise.revisions.checkout import (
 )
 from equipoise.revisions.counted_metrics import Counting, with_counting
 from equipoise.revisions.git import Repository
+from equipoise.revisions.link_recording import recorder_for_build
 from equipoise.revisions.pairs import (
     CheckoutPair,
     PairRequest,
@@ -89,6 +99,7 @@ from equipoise.revisions.probing import (
 )
 from equipoise.revisions.relinking import linking_again
 from equipoise.shared.spelling import option
+from equipoise.suites.finding import ToolSuite
 from equipoise.suites.tool import BenchmarkTool
 
 
@@ -97,6 +108,8 @@ class GateRequest(PairRequest, frozen=True, kw_only=True):
 
     fail_undecided: bool = False
     """Whether an undecided benchmark fails the gate."""
+    library: str | None = None
+    """Path of the shared library whose functions are compared; ``None`` for a gate of programs."""
     counting: Counting | None = None
     """How the gate counts; ``None`` for a gate of times."""
     reader: BenchmarkTool | None = None
@@ -251,6 +264,8 @@ class GateOptions(Struct, frozen=True, kw_only=True):
     fail_undecided: bool
     touched: bool
     relink: int | None
+    duet: bool
+    functions: str | None
     markdown: Path | None
     slice_file: Path | None
     join: bool
@@ -302,6 +317,17 @@ class GateOptions(Struct, frozen=True, kw_only=True):
     metavar="K",
     help="Link both revisions again for each block, at least K times: the linker's luck is noise.",
 )
+@options.flag(
+    "--duet",
+    help="Run both revisions of a benchmark at once, each on CPUs of its own that the coin "
+    "assigns; a pilot refuses benchmarks that disturb each other.",
+)
+@click.option(
+    "--functions",
+    metavar="LIBRARY",
+    help="Compare the functions equipoise_bench_NAME of this shared library, such as ./libbench.so;"
+    " each block is a process with both revisions, linked again if the host has lld.",
+)
 @options.file_option("--markdown", help="Write the summary to a file, too.")
 @options.file_option(
     "--slice",
@@ -314,7 +340,9 @@ class GateOptions(Struct, frozen=True, kw_only=True):
     show_default="1; 0 with the suite of a tool, whose benchmarks run once before",
 )
 @options.timeout_option
-@options.stopping_options(min_blocks="5; an outcome at alpha 0.05 takes 6")
+@options.stopping_options(
+    min_blocks="5; an outcome at alpha 0.05 takes 6", min_seconds="1; 0.3 with --functions"
+)
 @options.judging_options(MIN_EFFECT)
 @options.ledger_option
 @options.report_option
@@ -341,7 +369,7 @@ def command(gate_options: GateOptions) -> int:
     if slice_file is not None:
         check_folder(slice_file)
     repository = repository_at(Path.cwd())
-    program, found = gate_options.program.or_found_in(Path.cwd())
+    program, found = _programs_of(gate_options)
     request = _gate_request(repository, gate_options, program)
     if slice_file is not None and request.counting is not None:
         raise UnusableInput(
@@ -359,8 +387,14 @@ def command(gate_options: GateOptions) -> int:
         builds_of_pair(request, scratch) as builds,
     ):
         checkouts = check_out_and_build(request, scratch, builds, show=on_step)
-        plan, warnings = gate_plan(request, checkouts, scratch, silent if output.quiet else say)
+        one_link: tuple[CampaignWarning, ...] = ()
+        if request.library is not None and gate_options.relink is None:
+            one_link = tuple(warnings_of_one_link(request.library, checkouts, builds))
+            request = replace(request, min_links=None) if one_link else request
+        plan, warnings = _plan_of(request, checkouts, scratch, silent if output.quiet else say)
         plan = replace(plan, command_line=_recorded_command(request, program, plan.seed))
+        if gate_options.duet:
+            plan = with_trials_at_once(plan)
         plan = with_known_noises(plan, ledger, snapshot().get("cpu_model"))
         if gate_options.touched:
             plan, line = with_touched_order(
@@ -370,7 +404,8 @@ def command(gate_options: GateOptions) -> int:
                 say(line)
         if slice_file is not None:
             plan = plan_of_slice(plan, request, request.baseline, request.candidate)
-        warnings = (*_warnings(request, of_working_tree=gate_options.candidate is None), *warnings)
+        of_revisions = _warnings(request, of_working_tree=gate_options.candidate is None)
+        warnings = (*of_revisions, *one_link, *warnings)
         with linking_again(plan, request.min_links, checkouts, builds) as links:
             assert isinstance(links.plan.terms, GatePlan)
             terms = replace(links.plan.terms, relinking=links.relinking)
@@ -379,6 +414,9 @@ def command(gate_options: GateOptions) -> int:
                 ledger,
                 listener,
                 warnings=warnings,
+                runner_factory=conduct.native_runner
+                if request.library is None
+                else function_pair_runner,
                 adapt_runner=links.adapt_runner,
             )
         result = analyse(run_id, ledger, output)
@@ -391,6 +429,42 @@ def command(gate_options: GateOptions) -> int:
         outcome = "fails" if status == EXIT_GATE_FAILED else "does not fail"
         say(f"{slice_file} has the gate of this runner alone, which {outcome}; --join decides")
     return EXIT_DONE
+
+
+def _programs_of(gate_options: GateOptions) -> tuple[SuiteOptions, ToolSuite | None]:
+    """Return the programs to compare, and the suite if they were found by the files of the folder.
+
+    With ``--functions`` there are none. Raise `UnusableInput` if options contradict each other.
+    """
+    program = gate_options.program
+    if gate_options.functions is None:
+        return program.or_found_in(Path.cwd())
+    refuse_other_programs(
+        {
+            "a command after --": program.argv,
+            "--kind": program.kind,
+            "--bench": program.benches,
+            "--suite": program.suite,
+            "--metrics": gate_options.metrics,
+            "--touched": gate_options.touched,
+            "--slice": gate_options.slice_file,
+        }
+    )
+    return program, None
+
+
+def _plan_of(
+    request: GateRequest, checkouts: CheckoutPair, scratch: Path, notify: Notify
+) -> tuple[Plan, tuple[CampaignWarning, ...]]:
+    if request.library is None:
+        return gate_plan(request, checkouts, scratch, notify)
+    return functions_plan(
+        request,
+        request.library,
+        checkouts,
+        fails_undecided=request.fail_undecided,
+        has_links=request.min_links is not None,
+    )
 
 
 def _report(result: CampaignResult, gate_options: GateOptions) -> int:
@@ -487,7 +561,13 @@ def _gate_request(
     tool = program.tool
     kind_option = "" if tool is None else f"--kind {tool.name} "
     example = f"equipoise gate --baseline main {kind_option}--build make -- ./bench"
-    suite = program.read("a gate", example)
+    library, min_links = gate_options.functions, gate_options.relink
+    if library is None:
+        suite = program.read("a gate", example)
+    else:
+        suite = Suite((), program.build)
+        if min_links is None and program.build is not None and can_link_by_default():
+            min_links = 0
     candidate = revision_of(repository, gate_options.candidate, "--candidate")
     if gate_options.baseline is None:
         baseline = default_branch(repository)
@@ -505,10 +585,23 @@ def _gate_request(
         metrics=None if gate_options.metrics is None else metric_names(gate_options.metrics),
         limits=gate_options.limits,
         fail_undecided=gate_options.fail_undecided,
-        min_links=gate_options.relink,
+        recorder=None if min_links is None else recorder_for_build(suite.build, own_environment()),
+        min_links=min_links,
+        library=library,
     )
-    request.check_links()
+    if gate_options.duet and request.min_links is not None:
+        raise UnusableInput(
+            "--duet cannot be combined with --relink: it links both revisions before each block",
+            hint="leave out one of the two",
+        )
+    if library is not None:
+        return request
     counted_request, counting = with_counting(request)
+    if gate_options.duet and counting is not None:
+        raise UnusableInput(
+            "--duet is for times, but --metrics names counts",
+            hint="leave out --duet: counts have hardly any noise",
+        )
     reader = reader_of(request) if counting is None else counting.reader
     return replace(counted_request, counting=counting, reader=reader)
 

@@ -34,8 +34,9 @@ Benchmark = tuple[str, str, tuple[str, ...]]
 def with_known_noises(plan: Plan, ledger: Ledger, cpu_model: str | None) -> Plan:
     """Return the plan of a gate with the noise of each comparison in earlier gates.
 
-    An earlier gate counts if its host had the same CPU model, and ran the same benchmark. A plan
-    with a single benchmark stays as it is, because there is nothing to schedule.
+    An earlier gate counts if its host had the same CPU model, and ran the same benchmark in the
+    same way: at once, or in turns. A plan with a single benchmark stays as it is, because there is
+    nothing to schedule.
     """
     terms = plan.terms
     assert isinstance(terms, GatePlan)
@@ -49,7 +50,8 @@ def with_known_noises(plan: Plan, ledger: Ledger, cpu_model: str | None) -> Plan
     for record in earlier_gates(ledger):
         if known.keys() >= set(benchmarks):
             break
-        if record.environment.get("cpu_model") == cpu_model:
+        is_alike = bool(record.plan.measure.cpu_sets) == bool(plan.measure.cpu_sets)
+        if is_alike and record.environment.get("cpu_model") == cpu_model:
             known = noises_of(record) | known
     noises = tuple(known.get(benchmark) for benchmark in benchmarks)
     return replace(plan, terms=replace(terms, known_noises=noises)) if any(noises) else plan

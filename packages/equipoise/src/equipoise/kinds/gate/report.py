@@ -178,6 +178,8 @@ def gate_document(document: GateDocument) -> Document:
         Paragraph(gate.summary),
         *(Paragraph(sentence) for sentence in counters_sentences(gate)),
         *(Paragraph(sentence) for sentence in _relinking_sentences(gate)),
+        *_duet_paragraphs(document),
+        *(Paragraph(sentence) for sentence in _function_sentences(gate)),
         *(Paragraph(sentence) for sentence in shortage_sentences(gate)),
         *_failed_tables(gate),
         *(replace(table, forms=NOT_BRIEF) for table in _row_tables(gate, alpha)),
@@ -212,7 +214,24 @@ def _relinking_sentences(gate: GateResult) -> Iterator[str]:
         count = max((row.blocks for row in gate.rows), default=0)
         yield (
             f"Across links: {gate.relinking.linker.partition(' (')[0]} linked each revision "
-            f"{counted(count, 'time')}, each time with functions and data in another order."
+            f"{counted(count, 'time')}, each time by another layout, which both share."
+        )
+
+
+def _duet_paragraphs(document: GateDocument) -> Iterator[Paragraph]:
+    """Yield on which CPUs both revisions ran at once, and what the pilot found."""
+    if document.duet is not None:
+        summary = document.duet.summary
+        yield Paragraph(f"{summary[0].upper()}{summary[1:]}.")
+
+
+def _function_sentences(gate: GateResult) -> Iterator[str]:
+    """Yield how functions were measured, if both revisions shared processes."""
+    if gate.functions is not None:
+        layout = "" if gate.relinking is None else " in one layout"
+        yield (
+            f"Each block is a fresh process for each function, with {gate.functions.library} of "
+            f"both revisions{layout}, called in turns."
         )
 
 

@@ -12,6 +12,7 @@ from equipoise.model.kinds import TAG, Terms
 from equipoise.model.quantities import Interval
 from equipoise.model.result import ResultDocument, TrialColumn
 from equipoise.model.revisions import Relinking, Revision, SourcePlace
+from equipoise.revisions.terms import group_adjacent
 from equipoise.shared.spelling import option
 
 if TYPE_CHECKING:
@@ -88,6 +89,17 @@ class TouchedOrder(Struct, frozen=True):
     """The files of each benchmark; without those whose observed run failed."""
 
 
+class FunctionTiming(Struct, frozen=True):
+    """How the functions of both revisions are timed in the same processes (``--functions``)."""
+
+    library: str
+    """Path of the shared library, as the user typed it."""
+    iterations: tuple[tuple[int, int], ...]
+    """Number of calls in a batch of each benchmark, for the baseline and for the candidate."""
+    rounds: tuple[int, ...]
+    """Number of timed batches of each revision in a process, for each benchmark."""
+
+
 class GatePlan(Struct, Terms, frozen=True, tag_field=TAG, tag="gate"):
     """Terms of a gate. All comparisons on all metrics share one false-discovery rate.
 
@@ -122,8 +134,19 @@ class GatePlan(Struct, Terms, frozen=True, tag_field=TAG, tag="gate"):
     The gate does not compare it."""
     relinking: Relinking | None = None
     """``None`` unless programs are linked again for each block (``--relink``)."""
+    functions: FunctionTiming | None = None
+    """``None`` unless both revisions share the processes of each block (``--functions``)."""
     joined: tuple[str, ...] = ()
     """Identities of the runs of the slices; empty unless the gate is a join, without trials."""
+
+    @property
+    def shares_processes(self) -> bool:
+        """Whether one process times a benchmark of both revisions."""
+        return self.functions is not None
+
+    def execution_order(self, order: list[int]) -> list[int]:
+        """Return an order in which the two revisions of a benchmark that share a process meet."""
+        return group_adjacent(order, benchmark_of_condition) if self.functions else order
 
     @property
     def earlier_ids(self) -> tuple[str, ...]:
@@ -143,6 +166,11 @@ class GatePlan(Struct, Terms, frozen=True, tag_field=TAG, tag="gate"):
             f"run {record.id} is a gate, and its checked-out revisions were removed when it ended",
             hint="build both revisions, compare them with equipoise compare, and explain that run",
         )
+
+
+def benchmark_of_condition(condition: int) -> int:
+    """Return the index of a condition's benchmark, which has a condition for each revision."""
+    return condition // 2
 
 
 GateOutcome = Literal["slower", "passes", "undecided"]
@@ -262,6 +290,8 @@ class GateResult(Struct, frozen=True):
     """Reason why a benchmark failed or hung, with the revision, by its name; it has no row."""
     relinking: Relinking | None = None
     """Null unless each block had links of its own; the outcomes then hold across links."""
+    functions: FunctionTiming | None = None
+    """Null unless both revisions shared the processes of each block (``--functions``)."""
     runners: tuple[str, ...] = ()
     """Names of the runners of a join, in the order of the slices; empty for any other gate."""
     alpha: float | None = None
@@ -278,6 +308,11 @@ class GateDocument(ResultDocument, frozen=True, kw_only=True, tag="gate"):
 
     gate: GateResult | None
     """Null if no block is complete."""
+
+    @property
+    def shares_processes(self) -> bool:
+        """Whether one process timed a benchmark of both revisions."""
+        return self.gate is not None and self.gate.functions is not None
 
     def trial_columns(self) -> Iterator[TrialColumn]:
         """Yield the runner of each trial of a join."""

@@ -154,6 +154,7 @@ def _series_digest(request: HistoryRequest, judgement: Judgement) -> str:
             # If a tool runs each benchmark in its own process, all benchmarks have equal metrics.
             request.metrics if request.tool is not None and request.tool.listing else None,
             request.build,
+            request.recorder is not None,
             None if request.tool is None else request.tool.name,
             judgement.primary_metric,
             judgement.min_effect,
@@ -303,7 +304,7 @@ def command(history_options: HistoryOptions) -> int:
     results: list[CampaignResult] = []
     with scratch_folder() as scratch, measuring(output) as (ledger, listener):
         cache_arguments = (first_request.repository, first_request.build, first_request.tool)
-        with open_cache(*cache_arguments, scratch) as cache:
+        with open_cache(*cache_arguments, scratch, first_request.recorder) as cache:
             builds = CommitBuilds(cache, first_request.commits)
             listener.building((f"baseline {first_request.baseline.label}",))
             builds.build_needed(first_request.needed)
@@ -343,14 +344,16 @@ def _run_campaign(
             run_id = earlier[-1].id
             say(f"nothing is left to measure: this is the history up to campaign {run_id}")
             return run_id
-        return conduct.start(
-            plan,
-            ledger,
-            listener,
-            warnings=warnings,
-            judge_factory=lambda _plan, _stopping: judge,
-            segment_factory=partial(CommitsSegment, builds=builds),
-        )
+        with builds.linking_again(plan) as adapt_runner:
+            return conduct.start(
+                plan,
+                ledger,
+                listener,
+                warnings=warnings,
+                judge_factory=lambda _plan, _stopping: judge,
+                adapt_runner=adapt_runner,
+                segment_factory=partial(CommitsSegment, builds=builds),
+            )
 
 
 def resume(
@@ -385,14 +388,16 @@ def resume_history(
             return record.id
         with revisions.builds_of_record(record) as builds:
             builds.build_needed(needed_commits(terms.baseline))
-            return conduct.resume(
-                record.id,
-                limits,
-                ledger,
-                listener,
-                judge_factory=partial(HistoryJudge, builds=builds, earlier=campaigns[:-1]),
-                segment_factory=partial(CommitsSegment, builds=builds),
-            )
+            with builds.linking_again(record.plan) as adapt_runner:
+                return conduct.resume(
+                    record.id,
+                    limits,
+                    ledger,
+                    listener,
+                    judge_factory=partial(HistoryJudge, builds=builds, earlier=campaigns[:-1]),
+                    adapt_runner=adapt_runner,
+                    segment_factory=partial(CommitsSegment, builds=builds),
+                )
 
 
 def _history_request(history_options: HistoryOptions, output: OutputOptions) -> HistoryRequest:

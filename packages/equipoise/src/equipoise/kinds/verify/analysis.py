@@ -221,7 +221,7 @@ def _replay(terms: VerifyPlan, answer: VerifyAnswer, ratio_ci: Interval) -> Repl
     if earlier is None:
         return None
     overlap = intervals_overlap(earlier.ratio_ci, ratio_ci)
-    return ReplayResult(earlier, answer == "certified" and overlap, overlap)
+    return ReplayResult(earlier, answer == "certified", overlap)
 
 
 def intervals_overlap(one: Sequence[float | None], other: Sequence[float | None]) -> bool:

@@ -25,6 +25,7 @@ from equipoise.kinds.verify.measuring import measure_verification
 from equipoise.kinds.verify.plan import VerifyRequest
 from equipoise.kinds.verify.terms import EarlierVerification, VerifyDocument, VerifyResult
 from equipoise.measure.scratch import scratch_folder
+from equipoise.measure.trials import own_environment
 from equipoise.model.errors import (
     EXIT_CONDITION_FAILED,
     EXIT_DONE,
@@ -36,6 +37,7 @@ from equipoise.revisions.benchmarks import Benchmark
 from equipoise.revisions.checkout import find_revision, repository_at, warnings_of_working_tree
 from equipoise.revisions.commits import tree_hashes
 from equipoise.revisions.git import Repository
+from equipoise.revisions.link_recording import recorder_for_build
 from equipoise.revisions.pairs import builds_of_pair, check_out_and_build
 from equipoise.shared.safe_text import visible
 
@@ -197,12 +199,7 @@ def _verify(
 
 
 def exit_status_of(verify: VerifyResult) -> int:
-    """Return 0 for certified, 1 for not faster or wrong output, and 3 for cannot say.
-
-    A replay that is certified again with another interval does not replicate, and gives 1.
-    """
-    if verify.replay is not None and verify.answer == "certified":
-        return EXIT_DONE if verify.replay.replicates else EXIT_GATE_FAILED
+    """Return 0 for certified, 1 for not faster or wrong output, and 3 for cannot say."""
     return _STATUSES[verify.answer]
 
 
@@ -218,19 +215,20 @@ def _verify_request(repository: Repository, verify_options: VerifyOptions) -> Ve
             "--same-output and --check are two comparisons of the same outputs",
             hint="leave out one of them",
         )
-    request = VerifyRequest(
+    return VerifyRequest(
         repository=repository,
         baseline=find_revision(repository, baseline, "--baseline"),
         candidate=revision_of(repository, verify_options.candidate, "--candidate"),
         benchmarks=(Benchmark(shlex.join(argv), argv),),
         build=verify_options.build,
         limits=verify_options.limits,
+        recorder=None
+        if verify_options.relink is None
+        else recorder_for_build(verify_options.build, own_environment()),
         min_links=verify_options.relink,
         check=verify_options.check,
         input_command=verify_options.input_command,
     )
-    request.check_links()
-    return request
 
 
 def _replay_request(
@@ -254,7 +252,10 @@ def _replay_request(
             f"{name}: its commits have other files in this repository",
             hint="clone the repository in which the certificate was written",
         )
-    stopping, judgement, relinking = plan.stopping, plan.judgement, terms.relinking
+    stopping, judgement = plan.stopping, plan.judgement
+    min_links = verify_options.relink
+    if min_links is None and terms.relinking is not None:
+        min_links = terms.relinking.min_links
     assert certified.verify.ratio is not None
     return VerifyRequest(
         repository=Repository(repository.top, terms.folder),
@@ -274,7 +275,8 @@ def _replay_request(
             warmup=plan.measure.warmup,
             seed=limits.seed,
         ),
-        min_links=verify_options.relink or (None if relinking is None else relinking.min_links),
+        recorder=None if min_links is None else recorder_for_build(terms.build, own_environment()),
+        min_links=min_links,
         check=terms.check,
         input_command=terms.input_command,
         earlier=EarlierVerification(

@@ -131,6 +131,8 @@ def _replay_sentences(verify: VerifyResult) -> Iterator[str]:
         return
     then, now = _share_of_time(replay.earlier.ratio_ci), _share_of_time(verify.ratio_ci)
     verb = "replicates" if replay.replicates else "does not replicate"
+    if replay.replicates and not replay.intervals_overlap:
+        verb = "replicates with another size"
     yield f"The certificate {verb}: {then} of the baseline's time then, and {now} now."
     different = replay.earlier.different_builds
     if different:

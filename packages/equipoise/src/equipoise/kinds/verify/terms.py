@@ -133,8 +133,10 @@ class ReplayResult(Struct, frozen=True):
 
     earlier: EarlierVerification
     replicates: bool
-    """Whether the answer is ``certified`` again, and the two intervals overlap."""
+    """Whether the answer is ``certified`` again."""
     intervals_overlap: bool
+    """Whether the speed-up may have one size in both campaigns. Another host, or another load, may
+    have another ratio."""
 
 
 class VerifyResult(Struct, frozen=True):

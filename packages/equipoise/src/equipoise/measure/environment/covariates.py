@@ -30,6 +30,8 @@ _TOO_SHORT_REASON = "the previous trial was too short for the clock of this sour
 RUN_DELAY = "run_delay_s"
 CPU = "cpu"
 """Covariates that the launcher reports."""
+CPU_PRESSURE = "pressure_cpu_s"
+"""Covariate: seconds of a trial during which some process of the host waited for a CPU."""
 
 
 class CovariateReader(AbstractContextManager["CovariateReader"]):
@@ -418,7 +420,7 @@ SOURCES: tuple[tuple[tuple[str, ...], Callable[[Host], Source]], ...] = (
     # After the trial, the load average would contain the trial (proc_loadavg(5)).
     (("load_1_minute",), _file_source("before", "/proc/loadavg", _parse_load, 64)),
     # Seconds during which some process of the host waited: Documentation/accounting/psi.rst.
-    (("pressure_cpu_s", "pressure_cpu_before"), _pressure("cpu")),
+    ((CPU_PRESSURE, "pressure_cpu_before"), _pressure("cpu")),
     (("pressure_memory_s", "pressure_memory_before"), _pressure("memory")),
     (("pressure_io_s", "pressure_io_before"), _pressure("io")),
     # Ticks, usually of 10 ms, that the hypervisor took away or that processes used (proc_stat(5)).

@@ -379,6 +379,8 @@ def how_it_ran(report_input: ReportInput) -> Iterator[Part]:
         f"{counted(run.blocks, 'block')}; {ended}; scope: {scope}",
         f"run {run.id}, seed {run.seed}{ledger}",
     ]
+    if result.duet is not None:
+        lines.append(result.duet.summary)
     if certificate := result.environment.get("certificate"):
         lines.append(f"certificate of this host: {certificate}")
     yield Bullets(tuple(lines), "dim", forms=VERBOSE_TERMINAL)
@@ -389,7 +391,8 @@ def _run_line(result: ResultDocument) -> Paragraph:
     origin = kind_report(result).origin(result)
     if origin is None:
         ended = run.stopped_because or "it did not end"
-        origin = f"{counted(run.blocks, 'block')}, stopped by: {ended}"
+        manner = "" if result.duet is None else " of trials at once"
+        origin = f"{counted(run.blocks, 'block')}{manner}, stopped by: {ended}"
     text = f"run {run.id}: {origin} (more: {option('verbose')})"
     return Paragraph(text, "dim", forms=BRIEF_TERMINAL)
 
@@ -429,6 +432,8 @@ def _run_facts(result: ResultDocument) -> Iterator[tuple[str, str]]:
     yield "Started", run.started
     yield "Ended", run.ended or "it did not end"
     yield "Blocks", str(run.blocks)
+    if result.duet is not None:
+        yield "At once", result.duet.summary
     yield "Stopped by", run.stopped_because or "it did not end"
     yield "Seed", str(run.seed)
 

@@ -429,6 +429,8 @@ def _covariate_phrase(association: ModeAssociation) -> str:
             return f"CPU {value:.0f}"
         case "position" if value is not None:
             return f"position {value + 1:.0f} in the block"
+        case "cpu_set" if value is not None:
+            return "the second set of CPUs" if value else "the first set of CPUs"
         case "random_addresses":
             return "random addresses (ASLR)" if value else "fixed addresses (no ASLR)"
         case "time" | "environment_bytes" | "argument_bytes":

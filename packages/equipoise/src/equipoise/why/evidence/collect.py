@@ -225,7 +225,7 @@ def _with_longer_limits(plan: Plan, longest_trial_s: float) -> Plan:
             ready_s = timeout_s + condition.server.ready_s
             server = replace(condition.server, trial="life", ready_s=ready_s)
             conditions[index] = replace(condition, server=server)
-    measure = replace(plan.measure, timeout_s=timeout_s)
+    measure = replace(plan.measure, timeout_s=timeout_s, cpu_sets=())
     return replace(plan, measure=measure, conditions=tuple(conditions))
 
 
