@@ -103,18 +103,23 @@ def test_a_baseline_without_an_output_leaves_a_faster_candidate_unchecked() -> N
 
 
 @pytest.mark.parametrize(
-    ("interval", "medians", "replicates", "status"),
+    ("interval", "medians", "replicates", "overlap", "status"),
     [
-        ((0.7, 0.9), FASTER, True, 0),
-        ((0.1, 0.2), FASTER, False, 1),
-        ((0.7, 0.9), SAME, False, 1),
+        ((0.7, 0.9), FASTER, True, True, 0),
+        ((0.1, 0.2), FASTER, True, False, 0),
+        ((0.7, 0.9), SAME, False, False, 1),
     ],
 )
-def test_a_replay_needs_the_same_answer_and_a_common_ratio(
-    interval: tuple[float, float], medians: tuple[float, float], replicates: bool, status: int
+def test_a_replay_needs_the_same_answer_and_compares_the_sizes(
+    interval: tuple[float, float],
+    medians: tuple[float, float],
+    replicates: bool,
+    overlap: bool,
+    status: int,
 ) -> None:
     earlier = EarlierVerification("0" * 32, 0.8, interval, ())
     terms: VerifyPlan = replace(VERIFY_TERMS, earlier=earlier)
     verify = answer_of(verification(terms, medians))
     assert verify.replay is not None
-    assert (verify.replay.replicates, exit_status_of(verify)) == (replicates, status)
+    assert (verify.replay.replicates, verify.replay.intervals_overlap) == (replicates, overlap)
+    assert exit_status_of(verify) == status

@@ -54,6 +54,16 @@ def test_a_temporary_file_of_one_run_is_no_objection(answer_to: Ask, tmp_path: P
     assert (status, result["answer"]) == (0, "certified"), result
 
 
+@pytest.mark.parametrize("name", ["$(mktemp -p {folder})", "{folder}/always"])
+def test_a_temporary_file_of_the_candidate_alone_is_no_objection(
+    answer_to: Ask, tmp_path: Path, name: str
+) -> None:
+    file = name.format(folder=tmp_path)
+    after = f"file={file}; echo right > $file; cat $file; rm $file"
+    status, result = answer_to(f"{SLOW}\necho right", after)
+    assert (status, result["answer"]) == (0, "certified"), result
+
+
 def test_a_process_that_stays_is_named(answer_to: Ask) -> None:
     status, result = answer_to(f"{SLOW}\necho right", "sleep 60 & echo right")
     assert (status, result["answer"]) == (3, "cannot say"), result

@@ -187,7 +187,10 @@ class _FilesOfRuns:
             relative = self._relative(CANDIDATE, name)
             earlier = self._first.get(name)
             is_written_once = earlier is not None and use.bytes_written < earlier.bytes_written
-            is_left = relative not in self._of_baseline and self._is_left(name)
+            # A temporary file is written in the same run, with a new name or removed at the end.
+            is_temporary = use.bytes_written and (earlier is None or not os.path.exists(name))
+            is_known = relative in self._of_baseline or is_temporary
+            is_left = not is_known and self._is_left(name)
             if is_written_once or is_left:
                 yield relative
 
