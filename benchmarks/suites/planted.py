@@ -2,6 +2,7 @@
 
 ::
 
+    cp benchmarks/suites/planted.jsonl FILE                       # go on from the results so far
     python -m benchmarks.suites.planted --results FILE            # all tools
     python -m benchmarks.suites.planted --results FILE go jmh     # two
     python -m benchmarks.suites.planted --results FILE --at-once 2
