@@ -1,4 +1,4 @@
-"""Links the programs of revisions again for each block, with functions in another order.
+"""Links the programs of revisions again for each block, with functions at other addresses.
 
 Where functions and data lie in memory changes the speed of a program by per cents (Mytkowicz et
 al. 2009; Curtsinger and Berger 2013), and a commit that changes nothing moves them, too. A block
@@ -87,7 +87,7 @@ class LinkedTree:
         label = self._tree.name
         if not self.links:
             raise UnusableInput(
-                f"the build of {label} linked no program again that is in its folder",
+                f"the build of {label} linked no program that can be linked again",
                 hint=f"leave out {option('relink')}: it is for programs that a C compiler or rustc "
                 "links, without -flto, and that are not stripped later",
             )
@@ -153,8 +153,8 @@ class LinkedTree:
         contents = [[path.read_bytes() for path in outputs] for outputs in (one, other)]
         if contents[0] == contents[1]:
             raise UnusableInput(
-                f"two links of {', '.join(self.links[0].files[:1])} in {self._tree.name} are the "
-                "same: it has nothing that can move",
+                f"two links of {self.files[0]} in {self._tree.name} are the same: it has nothing "
+                "that can move",
                 hint=f"leave out {option('relink')}",
             )
 
@@ -166,7 +166,7 @@ class Relinker:
 
     ``trees`` are the roots of the working trees of the revisions; those of revisions that are not
     built yet do not exist. ``sides`` has the index of each condition's revision. Revisions with the
-    same files share a working tree, but each has links of its own.
+    same files share a working tree.
     """
 
     def __init__(
@@ -190,7 +190,7 @@ class Relinker:
         self._stack.close()
 
     def linked_tree(self, side: int) -> LinkedTree:
-        """Return the programs of a revision, which must be built.
+        """Return the programs of a revision that is built.
 
         Raise `UnusableInput` if no program can be linked again, if two links do not differ, or if
         another campaign has the build.
