@@ -19,6 +19,9 @@ MAX_PADDING_BYTES = 4096
 MAX_ARGUMENT_BYTES = 255
 """Maximum number of bytes that a layout adds to the path of the program."""
 MAX_SEED = 2**63 - 1
+MAX_SEED_IN_BLOCK = 2**31 - 1
+"""Largest seed of `seed_in_block`: other programs read 32-bit seeds, and some of them 0 and -1 as
+other requests."""
 
 Addresses = Literal["drawn", "on", "off"]
 """Whether memory addresses are random (ASLR): in layouts that the coin draws, in all, in none."""
@@ -35,6 +38,14 @@ def seed_of_campaign(seed: int, campaigns: int) -> int:
     ``campaigns`` is the number of earlier campaigns of the series, which begins with ``seed``.
     """
     return seed if campaigns == 0 else next(_random_integers(seed, "campaigns", campaigns)) >> 1
+
+
+def seed_in_block(seed: int, purpose: str, phase: str, block: int) -> int:
+    """Return the seed of something random in a block that other programs draw, such as its links.
+
+    ``purpose`` names it. ``seed`` is that of the plan. The result is from 1 to `MAX_SEED_IN_BLOCK`.
+    """
+    return 1 + next(_random_integers(seed, f"{purpose} {phase}", block)) % MAX_SEED_IN_BLOCK
 
 
 def draw_block(

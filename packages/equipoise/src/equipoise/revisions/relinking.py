@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import hashlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -26,6 +25,7 @@ from msgspec.structs import replace
 
 from equipoise.campaign.conduct import RunnerAdapter
 from equipoise.campaign.segment import Runner
+from equipoise.design.coin import seed_in_block
 from equipoise.measure.trials import TrialReport
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Plan
@@ -41,21 +41,8 @@ from equipoise.revisions.link_recording import (
 from equipoise.revisions.plan import Checkout
 from equipoise.shared.spelling import option
 
-_MAX_SEED = (1 << 31) - 1
-"""Largest seed of lld, which reads 0 and -1 as other orders."""
 _TEST_SEEDS = (1, 2)
 """Seeds whose links must differ before a campaign begins."""
-
-
-def link_seed(plan: Plan, draw: Draw) -> int:
-    """Return the seed of the links of a block, from 1 to `_MAX_SEED`.
-
-    All revisions have one seed. So the functions that they share have the same places, and the
-    difference of two revisions is not one of these places (`revisions.link_layouts`).
-    """
-    text = f"{plan.seed} {draw.phase} {draw.block}"
-    digest = hashlib.sha256(text.encode("ascii")).digest()
-    return 1 + int.from_bytes(digest[:8], "big") % _MAX_SEED
 
 
 class LinkedTree:
@@ -210,12 +197,17 @@ class Relinker:
         return _RelinkingRunner(self, runner)
 
     def link(self, draw: Draw) -> None:
-        """Link the programs of all revisions of a block, side by side."""
+        """Link the programs of all revisions of a block, side by side.
+
+        All revisions have one seed. So the functions that they share have the same places, and the
+        difference of two revisions is not one of these places (`revisions.link_layouts`).
+        """
+        seed = seed_in_block(self._plan.seed, "links", draw.phase, draw.block)
         sides = sorted({self._sides[condition] for condition in conditions_of(draw)})
         trees = [self.linked_tree(side) for side in sides]
         with ThreadPoolExecutor(len(sides)) as threads:
             links = [
-                threads.submit(tree.link, link_seed(self._plan, draw), f"side-{side}")
+                threads.submit(tree.link, seed, f"side-{side}")
                 for side, tree in zip(sides, trees, strict=True)
             ]
             self._programs = {side: link.result() for side, link in zip(sides, links, strict=True)}

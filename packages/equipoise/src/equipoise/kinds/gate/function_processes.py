@@ -8,7 +8,6 @@ one number for each revision: the median of its batches.
 
 from __future__ import annotations
 
-import hashlib
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,6 +18,7 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from equipoise.design.coin import seed_in_block
 from equipoise.kinds.gate.functions import functions_program
 from equipoise.kinds.gate.terms import FunctionTiming, GatePlan, benchmark_of_condition
 from equipoise.measure.environment import CovariateReader
@@ -111,8 +111,10 @@ class FunctionPairRunner(Struct):
             iterations = timing.iterations[benchmark][condition % 2]
             arguments += ("--iterations", str(iterations))
         arguments += plan.conditions[order[0]].command[3:5]
+        # All that is random in a process, except its order, follows from this seed.
+        seed = seed_in_block(plan.seed, f"function {benchmark}", draw.phase, draw.block)
         arguments += ("--rounds", str(timing.rounds[benchmark]))
-        arguments += ("--seed", str(process_seed(plan, draw, benchmark)))
+        arguments += ("--seed", str(seed))
         arguments += ("--output", str(output), "--running", str(running))
         return Request(
             argv=(self.program, *arguments),
@@ -163,12 +165,6 @@ def _timing_of(plan: Plan) -> FunctionTiming:
     assert isinstance(plan.terms, GatePlan)
     assert plan.terms.functions is not None, "the plan is a gate over functions"
     return plan.terms.functions
-
-
-def process_seed(plan: Plan, draw: Draw, benchmark: int) -> int:
-    """Return the seed of all that is random in a process, except its order."""
-    text = f"{plan.seed} functions {draw.phase} {draw.block} {benchmark}"
-    return int.from_bytes(hashlib.sha256(text.encode("ascii")).digest()[:8], "big")
 
 
 def _read_batches(output: Path) -> tuple[tuple[int, ...], tuple[int, ...]] | None:

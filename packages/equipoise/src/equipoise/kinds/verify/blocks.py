@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import subprocess
 import time
@@ -15,6 +14,7 @@ from msgspec import Struct, field
 
 from equipoise.campaign.interim import CampaignKind, InterimAnalysis
 from equipoise.campaign.segment import Runner
+from equipoise.design.coin import seed_in_block
 from equipoise.kinds.verify.outputs import Difference, OutputCheck, different_end
 from equipoise.kinds.verify.terms import BASELINE, CANDIDATE, OUTPUT_SOURCE, OutputDifference
 from equipoise.measure.trials import TrialReport
@@ -26,13 +26,11 @@ from equipoise.shared.spelling import option
 
 SEED_VARIABLE = "EQUIPOISE_SEED"
 """Variable with the seed of a block, for ``--input-command``."""
-_MAX_SEED = (1 << 31) - 1
 
 
 def seed_of_input(plan_seed: int, phase: str, block: int) -> int:
-    """Return the seed of the input of a block, from 1 to 2^31 - 1."""
-    digest = hashlib.sha256(f"{plan_seed} input {phase} {block}".encode("ascii")).digest()
-    return 1 + int.from_bytes(digest[:8], "big") % _MAX_SEED
+    """Return the seed of the input of a block."""
+    return seed_in_block(plan_seed, "input", phase, block)
 
 
 class InputCommand(Struct, frozen=True):
