@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import click
@@ -32,6 +33,18 @@ def typed_arguments() -> tuple[str, ...]:
     """Return the arguments of the running command as the user typed them."""
     arguments: tuple[str, ...] = click.get_current_context().meta[_TYPED_ARGUMENTS]
     return arguments
+
+
+def typed_parameter_besides(allowed: Collection[str]) -> str | None:
+    """Return the first typed parameter that is not allowed: an option, or ``a command``."""
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        name = str(parameter.name)
+        is_typed = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        if is_typed and name not in allowed:
+            is_argument = isinstance(parameter, click.Argument)
+            return "a command" if is_argument else max(parameter.opts, key=len)
+    return None
 
 
 def command_line(**replacements: object) -> str:

@@ -10,14 +10,13 @@ from functools import partial
 from pathlib import Path
 
 import click
-from click.core import ParameterSource
 from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.campaign import conduct
 from equipoise.campaign.plans import with_trials_at_once
 from equipoise.cli import options
-from equipoise.cli.command_line import CommandRecorder, typed_command
+from equipoise.cli.command_line import CommandRecorder, typed_command, typed_parameter_besides
 from equipoise.cli.completion import complete_revisions
 from equipoise.cli.conducting import analyse, exit_status, measuring
 from equipoise.cli.ledger_slices import write_ledger_slice
@@ -479,16 +478,12 @@ def _report(result: CampaignResult, gate_options: GateOptions) -> int:
 
 
 def _refuse_options_of_measuring() -> None:
-    context = click.get_current_context()
-    for parameter in context.command.params:
-        name = str(parameter.name)
-        is_typed = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
-        if is_typed and name not in _JOIN_OPTIONS:
-            typed_name = max(parameter.opts, key=len)
-            raise UnusableInput(
-                f"--join measures nothing, so it cannot be combined with {typed_name}",
-                hint=f"give {typed_name} to the jobs that run equipoise gate --slice FILE",
-            )
+    typed_name = typed_parameter_besides(_JOIN_OPTIONS)
+    if typed_name is not None:
+        raise UnusableInput(
+            f"--join measures nothing, so it cannot be combined with {typed_name}",
+            hint=f"give {typed_name} to the jobs that run equipoise gate --slice FILE",
+        )
 
 
 def _gate_status(result: CampaignResult) -> int:

@@ -8,11 +8,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 
 import click
-from click.core import ParameterSource
 from msgspec import Struct
 
 from equipoise.cli import options
-from equipoise.cli.command_line import CommandRecorder, typed_command
+from equipoise.cli.command_line import CommandRecorder, typed_command, typed_parameter_besides
 from equipoise.cli.completion import complete_revisions
 from equipoise.cli.conducting import analyse, measuring
 from equipoise.cli.options.outputs import OutputOptions, check_folder
@@ -304,17 +303,13 @@ def _lines_of(request: VerifyRequest) -> Iterator[tuple[str, str]]:
 
 
 def _refuse_options_of_verification() -> None:
-    context = click.get_current_context()
-    for parameter in context.command.params:
-        name = str(parameter.name)
-        is_typed = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
-        if is_typed and name not in _REPLAY_OPTIONS:
-            typed_name = "a command" if name == "argv" else max(parameter.opts, key=len)
-            raise UnusableInput(
-                f"--replay repeats the verification of its file, so it cannot be combined with "
-                f"{typed_name}",
-                hint=f"leave out {typed_name}",
-            )
+    typed_name = typed_parameter_besides(_REPLAY_OPTIONS)
+    if typed_name is not None:
+        raise UnusableInput(
+            f"--replay repeats the verification of its file, so it cannot be combined with "
+            f"{typed_name}",
+            hint=f"leave out {typed_name}",
+        )
 
 
 def _recorded_command(
