@@ -24,9 +24,14 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "charts": frozenset({"shared"}),
     "genetic": TEXT | {"charts", "_native"},
     "matching": TEXT | {"charts", "genetic", "_native"},
+    "effects": TEXT | {"matching"},
+    "designs": TEXT | {"charts", "matching", "effects", "_native"},
+    "weights": TEXT | {"matching", "effects", "designs"},
     "observation": TEXT | {"charts", "matching"},
-    "tables": TEXT | {"matching", "observation"},
-    "__init__": frozenset({"shared", "genetic", "matching", "observation", "tables"}),
+    "tables": TEXT | {"matching", "effects", "designs", "weights", "observation"},
+    "__init__": frozenset(
+        {"shared", "genetic", "matching", "effects", "designs", "weights", "observation", "tables"}
+    ),
 }
 
 

@@ -1,0 +1,157 @@
+"""The result of every design: which rows are compared with which, and their weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equipoise_matching.designs.units import DesignUnits
+from equipoise_matching.matching.frames import columns_of
+from equipoise_matching.matching.match import aligned
+from equipoise_matching.matching.options import Estimand
+from equipoise_matching.matching.units import Floats, Indices
+from equipoise_matching.shared import html
+from equipoise_matching.shared.errors import UnusableInput
+from equipoise_matching.shared.extras import require
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+LEFT_OUT = -1
+"""Stratum of a row that a design leaves out."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Design:
+    """Rows that are compared with each other, and the weight of each row.
+
+    Parameters
+    ----------
+    method
+        Name of the function that made the design, such as ``optimal_match``.
+    estimand
+        The effect on the treated (ATT), on the controls (ATC) or on all (ATE).
+    units
+        The treatment and the covariates of the rows.
+    weights
+        Shape (n,), 0 for rows that are left out. The mean of an outcome in an arm is its weighted
+        mean over the rows of the arm; only the proportions within an arm count.
+    strata
+        Shape (n,), the stratum of each row, from 0; ``LEFT_OUT`` for a row that is left out.
+        ``None`` for a design that weights rows without strata.
+    matched_pairs
+        Shape (pairs, 2), a treated row and a control, if a control may be in several pairs. A
+        design with strata computes its pairs from them.
+    details
+        Further facts about the design, such as its total distance: name and value.
+    """
+
+    method: str
+    estimand: Estimand
+    units: DesignUnits = field(repr=False)
+    weights: Floats = field(repr=False)
+    strata: Indices | None = field(default=None, repr=False)
+    matched_pairs: Indices | None = field(default=None, repr=False)
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    def pairs(self) -> Indices:
+        """Return a treated row and a control for each pair, shape (pairs, 2); rows count from 0.
+
+        A stratum of one treated row and three controls has three pairs. Raise `UnusableInput` for
+        a design without pairs: a stratum has several rows of both arms, or there are no strata.
+        """
+        if self.matched_pairs is not None:
+            return self.matched_pairs
+        if self.strata is None:
+            raise UnusableInput(
+                f"{self.method} gives weights, not pairs", hint="use .weights instead of .pairs()"
+            )
+        treated = self.units.treated
+        count = int(self.strata.max(initial=LEFT_OUT)) + 1
+        is_matched = self.strata != LEFT_OUT
+        sizes = [
+            np.bincount(self.strata[is_matched & is_in_arm], minlength=count)
+            for is_in_arm in (treated, ~treated)
+        ]
+        if ((sizes[0] > 1) & (sizes[1] > 1)).any():
+            raise UnusableInput(
+                f"{self.method} gives strata with several rows of both arms, not pairs",
+                hint="use .strata instead of .pairs()",
+            )
+        rows = []
+        for is_in_arm, sizes_of_others in ((treated, sizes[1]), (~treated, sizes[0])):
+            arm_rows = np.flatnonzero(is_matched & is_in_arm)
+            arm_rows = arm_rows[np.argsort(self.strata[arm_rows], kind="stable")]
+            # The only row of an arm is in as many pairs as the stratum has rows of the other arm.
+            rows.append(np.repeat(arm_rows, sizes_of_others[self.strata[arm_rows]]))
+        return np.column_stack(rows).astype(np.int64)
+
+    @property
+    def effective_sizes(self) -> tuple[float, ...]:
+        """Effective number of rows of each arm, controls first: (Σw)² / Σw² (Kish 1965)."""
+        sizes = []
+        for arm in range(len(self.units.arms)):
+            weights = self.weights[self.units.arm == arm]
+            # Weights are divided by the largest, because the squares of tiny weights would be 0.
+            weights = weights / (weights.max() or 1.0)
+            squares = float((weights**2).sum())
+            sizes.append(float(weights.sum()) ** 2 / squares if squares else 0.0)
+        return tuple(sizes)
+
+    def matched_frame(self, data: Any = None) -> DataFrame:
+        """Return the rows that are used, with ``weight``, and ``stratum`` if there are strata.
+
+        The columns are those of ``data``, a table of the same rows; by default the treatment and
+        the covariates of the design. The index is the row number in the input, from 0 (pandas).
+        """
+        pandas = require("pandas", "frames")
+        if data is None:
+            columns: dict[str, Any] = {
+                "treat": np.asarray(self.units.arms)[self.units.arm],
+                **dict(zip(self.units.names, self.units.matrix.T, strict=True)),
+            }
+        else:
+            found = columns_of(data)
+            if found is None:
+                raise UnusableInput(
+                    f"data is of type {type(data).__name__}", hint="give a data frame"
+                )
+            columns = dict(found)
+        if len(next(iter(columns.values()))) != len(self.weights):
+            raise UnusableInput(
+                f"data has {len(next(iter(columns.values())))} rows and the design "
+                f"{len(self.weights)}",
+                hint="give the table from which the design was made",
+            )
+        columns["weight"] = self.weights
+        if self.strata is not None:
+            columns["stratum"] = self.strata
+        frame: DataFrame = pandas.DataFrame(columns)
+        return frame[self.weights > 0]
+
+    def facts(self) -> list[tuple[str, str]]:
+        """Return names and values: the method, the numbers of rows and the details."""
+        facts = [("Design", self.method), ("Estimand", self.estimand)]
+        for index, label in enumerate(self.units.arm_names):
+            weights = self.weights[self.units.arm == index]
+            text = f"{int((weights > 0).sum())} of {len(weights)}"
+            facts.append((label, f"{text} (effective: {self.effective_sizes[index]:.4g})"))
+        if self.strata is not None:
+            facts.append(("Strata", f"{len(np.unique(self.strata[self.strata != LEFT_OUT]))}"))
+        for name, value in self.details.items():
+            facts.append((name, f"{value:.6g}" if isinstance(value, float) else str(value)))
+        return facts
+
+    def summary(self) -> str:
+        """Return the facts as text, one per line."""
+        return aligned(self.facts())
+
+    def __str__(self) -> str:
+        """Return the summary."""
+        return self.summary()
+
+    def _repr_html_(self) -> str:
+        return html.facts(self.facts())
