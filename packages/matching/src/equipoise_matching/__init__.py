@@ -19,6 +19,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from equipoise_matching.designs.comparison import (
+        balance_of_imputations,
+        compare_designs,
+        love_plot,
+    )
+    from equipoise_matching.designs.drawing import overlap_plot
     from equipoise_matching.genetic.genoud import genoud
     from equipoise_matching.matching.balance import match_balance
     from equipoise_matching.matching.distributions import ks_boot, qq_stats
@@ -36,15 +42,19 @@ __all__ = [
     "MatchByResult",
     "MatchResult",
     "UnusableInput",
+    "balance_of_imputations",
     "balance_uv",
+    "compare_designs",
     "gen_match",
     "genoud",
     "ks_boot",
+    "love_plot",
     "match",
     "match_balance",
     "match_by",
     "match_fitness",
     "observe",
+    "overlap_plot",
     "propensity_score",
     "qq_stats",
 ]
@@ -54,15 +64,19 @@ _MODULES = {
     "MatchByResult": "matching.stratified",
     "MatchResult": "matching.match",
     "UnusableInput": "shared.errors",
+    "balance_of_imputations": "designs.comparison",
     "balance_uv": "matching.univariate",
+    "compare_designs": "designs.comparison",
     "gen_match": "matching.gen_match",
     "genoud": "genetic.genoud",
     "ks_boot": "matching.distributions",
+    "love_plot": "designs.comparison",
     "match": "matching.match",
     "match_balance": "matching.balance",
     "match_by": "matching.stratified",
     "match_fitness": "matching.fitness",
     "observe": "tables.interface",
+    "overlap_plot": "designs.drawing",
     "propensity_score": "matching.propensity",
     "qq_stats": "matching.distributions",
 }

@@ -29,6 +29,7 @@ from equipoise_matching.shared.chart_parts import (
     top_legend,
 )
 from equipoise_matching.shared.density import density
+from equipoise_matching.shared.numbers import joined
 from equipoise_matching.shared.theme import color_of, shape_of
 
 HOW_TO_READ_LOVE_PLOT = (
@@ -70,6 +71,8 @@ _GROUPS = ("treated", "controls")
 """Names, in legends, of both sides of matching and of both groups."""
 _SIDE_COLORS = (1, 0)
 """Index in the theme of the colour and the shape of each side."""
+_DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [4, 4], [1, 3])
+"""Dashes of the lines of the groups, so that colour is never the only difference."""
 
 Floats = NDArray[np.float64]
 Points = Sequence[tuple[float, float]]
@@ -82,6 +85,33 @@ def _color_and_shape(sides: Sequence[object]) -> tuple[alt.Color, alt.Shape]:
     return color_and_shape("side", _SIDES[:count], _SIDE_COLORS[:count], top_legend())
 
 
+class DifferenceUnit(Struct, frozen=True):
+    """Unit of the differences in a love plot."""
+
+    title: str
+    """Title of the axis."""
+    large: float
+    """Threshold of a large difference, which the dashed lines mark."""
+    number: str
+    """Format of a difference in the description."""
+    tooltip: tuple[str, str]
+    """Title and format of a difference in a tooltip."""
+
+
+class DifferenceSide(Struct, frozen=True):
+    """The differences of every variable before matching, or after one match."""
+
+    name: str
+    differences: Sequence[float]
+    color: int
+    """Index in the theme of the colour and the shape."""
+    label: str = ""
+    """Name in the description; by default ``name``."""
+
+
+PERCENT = DifferenceUnit("standardized difference, %", LARGE_DIFFERENCE, "{:.1f} %", ("difference, %", ".2f"))
+
+
 def love_plot(
     variables: Sequence[str], before: Sequence[float], after: Sequence[float] | None = None
 ) -> alt.LayerChart:
@@ -89,27 +119,46 @@ def love_plot(
 
     The differences are in percent, one per variable. A note names infinite and unknown variables.
     """
-    differences = [before] if after is None else [before, after]
+    sides = [
+        DifferenceSide(name, differences, color, label)
+        for name, differences, color, label in zip(
+            _SIDES, (before, after), _SIDE_COLORS, ("before", "after"), strict=True
+        )
+        if differences is not None
+    ]
+    return differences_plot(variables, sides, PERCENT)
+
+
+def differences_plot(
+    variables: Sequence[str], sides: Sequence[DifferenceSide], unit: DifferenceUnit
+) -> alt.LayerChart:
+    """Draw the differences of each side, with the largest of the first side on top."""
+    first = sides[0].differences
     order = sorted(
         range(len(variables)),
-        key=lambda i: -abs(before[i]) if math.isfinite(before[i]) else -math.inf,
+        key=lambda i: -abs(first[i]) if math.isfinite(first[i]) else -math.inf,
     )
     rows: Rows = [
-        {"variable": variables[i], "side": side, "sdiff": round(values[i], 4)}
+        {"variable": variables[i], "side": side.name, "sdiff": round(side.differences[i], 4)}
         for i in order
-        for side, values in zip(_SIDES, differences, strict=False)
-        if math.isfinite(values[i])
+        for side in sides
+        if math.isfinite(side.differences[i])
     ]
     unknown = [
-        variables[i] for i in order if not all(math.isfinite(values[i]) for values in differences)
+        variables[i] for i in order if not all(math.isfinite(side.differences[i]) for side in sides)
     ]
-    limit = 1.05 * max([2.0 * LARGE_DIFFERENCE, *(abs(row["sdiff"]) for row in rows)])
-    x = linear(alt.X, "sdiff", -limit, limit, title="standardized difference, %")
-    color, shape = _color_and_shape(differences)
-    limits = [{"sdiff": end} for end in (-LARGE_DIFFERENCE, LARGE_DIFFERENCE)]
-    texts = [f"{name}: {value:.1f} % before" for name, value in zip(variables, before, strict=True)]
-    if after is not None:
-        texts = [f"{text}, {value:.1f} % after" for text, value in zip(texts, after, strict=True)]
+    limit = 1.05 * max([2.0 * unit.large, *(abs(row["sdiff"]) for row in rows)])
+    x = linear(alt.X, "sdiff", -limit, limit, title=unit.title)
+    names, colors = [side.name for side in sides], [side.color for side in sides]
+    color, shape = color_and_shape("side", names, colors, top_legend())
+    limits = [{"sdiff": end} for end in (-unit.large, unit.large)]
+    texts = [
+        f"{name}: "
+        + ", ".join(
+            f"{unit.number.format(side.differences[i])} {side.label or side.name}" for side in sides
+        )
+        for i, name in enumerate(variables)
+    ]
     return frame(
         [
             layer([{"sdiff": 0.0}], rule(style="negligible"), x=x),
@@ -122,7 +171,7 @@ def love_plot(
                 color=color,
                 shape=shape,
                 tooltip=tooltips(
-                    ("variable:N",), ("side:N", "when"), ("sdiff:Q", "difference, %", ".2f")
+                    ("variable:N",), ("side:N", "when"), ("sdiff:Q", *unit.tooltip)
                 ),
             ),
         ],
@@ -249,12 +298,20 @@ class WeightedValues(Struct, frozen=True):
     weights: Floats | None
 
 
-Groups = tuple[WeightedValues, WeightedValues]
-"""Values of one covariate among the treated and among the controls."""
+Groups = Sequence[WeightedValues]
+"""Values of one covariate in each arm: among the treated and among the controls."""
 
 
-def group_density(variable: str, before: Groups, after: Groups | None) -> alt.LayerChart | None:
-    """Draw the density of one covariate in both groups; ``None`` if a group is too small.
+def group_density(
+    variable: str,
+    before: Groups,
+    after: Groups | None,
+    *,
+    names: Sequence[str] = _GROUPS,
+    title: str = "",
+    notes: Sequence[str] = (),
+) -> alt.LayerChart | None:
+    """Draw the density of one covariate in each group; ``None`` if a group is too small.
 
     With ``after``, the densities before matching are drawn below the axis.
     """
@@ -265,7 +322,7 @@ def group_density(variable: str, before: Groups, after: Groups | None) -> alt.La
     begin, width = low - margin, high - low + 2.0 * margin
     rows: Rows = []
     for sign, groups in sides:
-        for name, group in zip(_GROUPS, groups, strict=True):
+        for name, group in zip(names, groups, strict=True):
             # Values become shares of the axis, because squares of large values would overflow.
             curve = density((group.values - begin) / width, 0.0, 1.0, group.weights)
             if curve is None:
@@ -282,14 +339,17 @@ def group_density(variable: str, before: Groups, after: Groups | None) -> alt.La
                 for position, height in zip(grid.tolist(), heights.tolist(), strict=True)
             ]
     y_limit = 1.08 * max(abs(row["height"]) for row in rows)
-    title, bottom = "before ↓  ↑ after matching", -y_limit
+    y_title, bottom = "before ↓  ↑ after matching", -y_limit
     if after is None:
-        title, bottom = "before matching", 0.0
-    y = linear(alt.Y, "height", bottom, y_limit, title=title, labels=False, ticks=False, grid=False)
+        y_title, bottom = "before matching", 0.0
+    y = linear(
+        alt.Y, "height", bottom, y_limit, title=y_title, labels=False, ticks=False, grid=False)
     x = linear(alt.X, "at", begin, begin + width, title=variable)
     legend = top_legend(symbolType="stroke")
-    colors = alt.Scale(domain=list(_GROUPS), range=[color_of(2), color_of(3)])
-    dashes = alt.Scale(domain=list(_GROUPS), range=[[1, 0], [6, 3]])
+    colors = alt.Scale(domain=list(names), range=[color_of(2 + i) for i in range(len(names))])
+    dashes = alt.Scale(
+        domain=list(names), range=[_DASHES[i % len(_DASHES)] for i in range(len(names))]
+    )
     color = alt.Color("arm:N", scale=colors, legend=legend)
     # The lines differ in their dashes too: a chart never relies on colour alone.
     dash = alt.StrokeDash("arm:N", scale=dashes, legend=legend)
@@ -300,9 +360,10 @@ def group_density(variable: str, before: Groups, after: Groups | None) -> alt.La
             layer(rows, alt.MarkDef("area", opacity=0.18), **curve_channels),
             layer(rows, alt.MarkDef("line", strokeWidth=2), strokeDash=dash, **curve_channels),
         ],
-        title=f"Distribution of {variable}",
+        title=title or f"Distribution of {variable}",
+        notes=notes,
         description=(
-            f"Distribution of {variable} among treated and controls. {HOW_TO_READ_DENSITY}"
+            f"Distribution of {variable} among {joined(names)}. {HOW_TO_READ_DENSITY}"
         ),
         height=260,
     )

@@ -4,4 +4,8 @@ Every function takes the treatment and the covariates, and returns a `Design`.
 
 - ``units``: the treatment and the covariates, checked
 - ``design``: the result of every design
+- ``covariate_balance``, ``balance``: how alike the arms are in one covariate, and in all
+- ``drawing``: charts of the balance
+- ``comparison``: designs in order of balance, and the balance of imputed data sets
+- ``paragraph``: the methods paragraph of a paper
 """

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equipoise_matching.designs.units import DesignUnits
+from equipoise_matching.designs.units import DesignUnits, effective_size
 from equipoise_matching.matching.frames import columns_of
 from equipoise_matching.matching.match import aligned
 from equipoise_matching.matching.options import Estimand
@@ -19,6 +19,10 @@ from equipoise_matching.shared.extras import require
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+
+    from equipoise_matching.designs.balance import DesignBalance
+    from equipoise_matching.designs.covariate_balance import BinaryDifference, Denominator
+    from equipoise_matching.designs.paragraph import MethodsParagraph
 
 LEFT_OUT = -1
 """Stratum of a row that a design leaves out."""
@@ -92,14 +96,59 @@ class Design:
     @property
     def effective_sizes(self) -> tuple[float, ...]:
         """Effective number of rows of each arm, controls first: (Σw)² / Σw² (Kish 1965)."""
-        sizes = []
-        for arm in range(len(self.units.arms)):
-            weights = self.weights[self.units.arm == arm]
-            # Weights are divided by the largest, because the squares of tiny weights would be 0.
-            weights = weights / (weights.max() or 1.0)
-            squares = float((weights**2).sum())
-            sizes.append(float(weights.sum()) ** 2 / squares if squares else 0.0)
-        return tuple(sizes)
+        return tuple(
+            effective_size(self.weights[self.units.arm == arm])
+            for arm in range(len(self.units.arms))
+        )
+
+    def balance(
+        self,
+        *,
+        covariates: Any = None,
+        standardize: Denominator | None = None,
+        binary: BinaryDifference = "raw",
+        squares: bool = False,
+        interactions: bool = False,
+        cluster: Any = None,
+    ) -> DesignBalance:
+        """Compare the arms in every covariate, before and after the design.
+
+        Raise `UnusableInput` if an option or the covariates cannot be used, or an arm is empty.
+
+        Parameters
+        ----------
+        covariates
+            A table of the same rows; by default the covariates of the design.
+        standardize
+            Rows whose standard deviation before matching divides a difference of means:
+            ``treated`` (the default for ATT), ``controls`` (ATC), ``pooled`` (the root of the mean
+            of the arms' variances, the default otherwise) or ``all``.
+        binary
+            Whether the difference of a binary covariate is ``raw`` or ``standardized``.
+        squares, interactions
+            Whether to compare squares of the covariates too, and products of two.
+        cluster
+            Shape (n,), the cluster of each row, to compare the arms within each cluster.
+        """
+        from equipoise_matching.designs.balance import balance_of_designs
+        from equipoise_matching.designs.covariate_balance import BalanceOptions
+
+        options = BalanceOptions(standardize, binary, squares, interactions)
+        return balance_of_designs(
+            [self], covariates=[covariates], cluster=cluster, options=options
+        )
+
+    def methods_paragraph(
+        self, effect: Any = None, *, covariates: Any = None
+    ) -> MethodsParagraph:
+        """Write the paragraph of methods for a paper, with its citations.
+
+        ``effect`` is the result of ``effect``, whose error the paragraph names. ``covariates`` is
+        a table of the same rows to report the balance of, by default that of the design.
+        """
+        from equipoise_matching.designs.paragraph import paragraph_of
+
+        return paragraph_of(self, self.balance(covariates=covariates), effect)
 
     def matched_frame(self, data: Any = None) -> DataFrame:
         """Return the rows that are used, with ``weight``, and ``stratum`` if there are strata.

@@ -97,6 +97,14 @@ def design_units(treat: Any, X: Any, *, several_arms: bool = False) -> DesignUni
     return DesignUnits(names, matrix, arm, labels)
 
 
+def effective_size(weights: Floats) -> float:
+    """Return the effective number of rows, (Σw)² / Σw² (Kish 1965); 0 if all weights are 0."""
+    # Weights are divided by the largest, because the squares of tiny weights would be 0.
+    weights = weights / (weights.max(initial=0.0) or 1.0)
+    squares = float((weights**2).sum())
+    return float(weights.sum()) ** 2 / squares if squares else 0.0
+
+
 def _treatment_column(treat: Any) -> tuple[str, Any]:
     columns = columns_of(treat)
     if columns is None:

@@ -200,6 +200,18 @@ class TwoSamples:
         """The distances ``|F_treated - F_control|`` at every distinct value."""
         return np.abs(self.distribution_treated - self.distribution_control)
 
+    def with_weights(self, treated: Floats, control: Floats) -> TwoSamples:
+        """Return the same values with other weights, without sorting the values again."""
+        count, first_control = len(self.values), len(self.treated.values)
+        return TwoSamples(
+            Sample(self.treated.values, treated),
+            Sample(self.control.values, control),
+            self.values,
+            self.value_index,
+            _distribution_of(self.value_index[:first_control], count, treated),
+            _distribution_of(self.value_index[first_control:], count, control),
+        )
+
 
 def two_samples(treated: Sample, control: Sample) -> TwoSamples:
     """Return the empirical distribution functions of two samples."""

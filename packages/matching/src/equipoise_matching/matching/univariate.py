@@ -164,7 +164,7 @@ def balance_of(
         mean_control=control_moments.mean * scale,
         variance_treated=variances[0] * scale * scale,
         variance_control=variances[1] * scale * scale,
-        variance_ratio=_variance_ratio(*variances),
+        variance_ratio=variance_ratio(*variances),
         sdiff=sdiff,
         sdiff_pooled=sdiff_pooled,
         t_p_value=t_p_value,
@@ -191,14 +191,15 @@ def ks_tests_of(
 
 
 def _standardized_percent(difference: float, variance: float) -> float:
-    return 100.0 * _divide(difference, math.sqrt(variance)) if difference else 0.0
+    return 100.0 * quotient(difference, math.sqrt(variance)) if difference else 0.0
 
 
-def _variance_ratio(treated: float, control: float) -> float:
-    return math.nan if treated == 0.0 == control else _divide(treated, control)
+def variance_ratio(treated: float, control: float) -> float:
+    """Return the ratio of two variances; NaN if both are 0."""
+    return math.nan if treated == 0.0 == control else quotient(treated, control)
 
 
-def _divide(dividend: float, divisor: float) -> float:
+def quotient(dividend: float, divisor: float) -> float:
     """Return the quotient, which is infinite for a divisor of 0."""
     return dividend / divisor if divisor else math.copysign(math.inf, dividend)
 
