@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -71,12 +72,15 @@ def test_different_estimands_are_compared_by_the_pooled_deviation() -> None:
     assert {design.balance.standardize for design in comparison.designs} == {"pooled"}
 
 
-def test_a_design_with_unknown_differences_is_last() -> None:
+def test_a_design_that_keeps_an_infinite_difference_is_last() -> None:
     treat = [1, 1, 0, 0, 0]
-    unknown = weighted(treat, {"x": [1.0, 5.0, 1.0, 2.0, 9.0]}, [1, 1, 1, 1, 1], method="far")
-    known = weighted(treat, {"x": [1.0, 5.0, 1.0, 2.0, 9.0]}, [1, 1, 0, 0, 1], method="worse")
-    comparison = compare_designs([known, unknown])
-    assert [design.name for design in comparison.designs][0] == "far"
+    # The treated are equal, so that every difference is infinite in their standard deviations.
+    X = {"x": [1.0, 1.0, 1.0, 1.0, 9.0], "y": [1.0, 5.0, 2.0, 3.0, 30.0]}
+    infinite = weighted(treat, X, [1, 1, 1, 1, 0.01], method="cem")
+    finite = weighted(treat, X, [1, 1, 0, 1, 0], method="full_match")
+    comparison = compare_designs([infinite, finite])
+    assert [design.name for design in comparison.designs] == ["full_match", "cem"]
+    assert comparison.designs[1].overall.largest_difference == math.inf
 
 
 @pytest.mark.parametrize("name", ["outcome", "y", "effect"])

@@ -122,7 +122,7 @@ class Design:
         standardize
             Rows whose standard deviation before matching divides a difference of means:
             ``treated`` (the default for ATT), ``controls`` (ATC), ``pooled`` (the root of the mean
-            of the arms' variances, the default otherwise) or ``all``.
+            of the arms' variances, the default for ATE) or ``all``.
         binary
             Whether the difference of a binary covariate is ``raw`` or ``standardized``.
         squares, interactions

@@ -40,7 +40,7 @@ KISH = "Kish, L. (1965). Survey Sampling. Wiley, New York."
 
 @dataclass(frozen=True, slots=True)
 class MethodsParagraph:
-    """The paragraph of methods, and what it cites.
+    """The paragraph of methods, and the works that it cites.
 
     ``text`` is the paragraph. ``citations`` has a line for each work, in alphabetical order.
     """
@@ -58,7 +58,7 @@ class MethodsParagraph:
 
 @dataclass(frozen=True, slots=True)
 class MethodText:
-    """What a design does, as the continuation of "We", and the works that describe it."""
+    """Text of a method, which continues "we", and the works that describe the method."""
 
     sentence: str
     citations: tuple[str, ...]
