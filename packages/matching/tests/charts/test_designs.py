@@ -28,7 +28,10 @@ def test_bars_of_treated_point_up_and_of_controls_down_and_each_arm_adds_up_to_1
     weights = np.where(treat == 1, 1.0, np.arange(300) / 300)
     chart = weighted(treat, X, weights).balance().histogram_plot("age")
     for rows in tables(chart, "rect"):
-        shares = {arm: [row["share"] for row in rows if row["arm"] == arm] for arm in ("treated", "controls")}
+        shares = {
+            arm: [row["share"] for row in rows if row["arm"] == arm]
+            for arm in ("treated", "controls")
+        }
         assert sum(shares["treated"]) == pytest.approx(100.0, abs=0.01)
         assert sum(shares["controls"]) == pytest.approx(-100.0, abs=0.01)
 

@@ -15,8 +15,8 @@ from equipoise_matching.designs.comparison import (
     love_plot,
 )
 from equipoise_matching.shared.errors import UnusableInput
-from packages.matching.tests.designs.designs import confounded, weighted
 from packages.equipoise.tests.figures.charts import tables
+from packages.matching.tests.designs.designs import confounded, weighted
 
 
 def designs() -> dict[str, Any]:
@@ -75,9 +75,9 @@ def test_different_estimands_are_compared_by_the_pooled_deviation() -> None:
 def test_a_design_that_keeps_an_infinite_difference_is_last() -> None:
     treat = [1, 1, 0, 0, 0]
     # The treated are equal, so that every difference is infinite in their standard deviations.
-    X = {"x": [1.0, 1.0, 1.0, 1.0, 9.0], "y": [1.0, 5.0, 2.0, 3.0, 30.0]}
+    X = {"x": [1.0, 1.0, 1.0, 2.0, 9.0], "y": [1.0, 5.0, 2.0, 3.0, 30.0]}
     infinite = weighted(treat, X, [1, 1, 1, 1, 0.01], method="cem")
-    finite = weighted(treat, X, [1, 1, 0, 1, 0], method="full_match")
+    finite = weighted(treat, X, [1, 1, 1, 0, 0], method="full_match")
     comparison = compare_designs([infinite, finite])
     assert [design.name for design in comparison.designs] == ["full_match", "cem"]
     assert comparison.designs[1].overall.largest_difference == math.inf

@@ -16,6 +16,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from equipoise_matching.shared.chart_parts import (
+    MAX_NAME_PIXELS,
     Rows,
     color_and_shape,
     frame,
@@ -109,7 +110,9 @@ class DifferenceSide(Struct, frozen=True):
     """Name in the description; by default ``name``."""
 
 
-PERCENT = DifferenceUnit("standardized difference, %", LARGE_DIFFERENCE, "{:.1f} %", ("difference, %", ".2f"))
+PERCENT = DifferenceUnit(
+    "standardized difference, %", LARGE_DIFFERENCE, "{:.1f} %", ("difference, %", ".2f")
+)
 
 
 def love_plot(
@@ -150,7 +153,8 @@ def differences_plot(
     limit = 1.05 * max([2.0 * unit.large, *(abs(row["sdiff"]) for row in rows)])
     x = linear(alt.X, "sdiff", -limit, limit, title=unit.title)
     names, colors = [side.name for side in sides], [side.color for side in sides]
-    color, shape = color_and_shape("side", names, colors, top_legend())
+    legend = top_legend(labelLimit=MAX_NAME_PIXELS, columns=3)
+    color, shape = color_and_shape("side", names, colors, legend)
     limits = [{"sdiff": end} for end in (-unit.large, unit.large)]
     texts = [
         f"{name}: "
@@ -170,9 +174,7 @@ def differences_plot(
                 y=name_rows("variable", [variables[i] for i in order]),
                 color=color,
                 shape=shape,
-                tooltip=tooltips(
-                    ("variable:N",), ("side:N", "when"), ("sdiff:Q", *unit.tooltip)
-                ),
+                tooltip=tooltips(("variable:N",), ("side:N", "when"), ("sdiff:Q", *unit.tooltip)),
             ),
         ],
         title="Balance of the covariates",
@@ -343,7 +345,8 @@ def group_density(
     if after is None:
         y_title, bottom = "before matching", 0.0
     y = linear(
-        alt.Y, "height", bottom, y_limit, title=y_title, labels=False, ticks=False, grid=False)
+        alt.Y, "height", bottom, y_limit, title=y_title, labels=False, ticks=False, grid=False
+    )
     x = linear(alt.X, "at", begin, begin + width, title=variable)
     legend = top_legend(symbolType="stroke")
     colors = alt.Scale(domain=list(names), range=[color_of(2 + i) for i in range(len(names))])
@@ -362,9 +365,7 @@ def group_density(
         ],
         title=title or f"Distribution of {variable}",
         notes=notes,
-        description=(
-            f"Distribution of {variable} among {joined(names)}. {HOW_TO_READ_DENSITY}"
-        ),
+        description=(f"Distribution of {variable} among {joined(names)}. {HOW_TO_READ_DENSITY}"),
         height=260,
     )
 

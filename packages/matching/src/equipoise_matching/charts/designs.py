@@ -92,7 +92,7 @@ def mirrored_histograms(variable: str, before: Groups, after: Groups) -> alt.Lay
             ),
             layer(
                 outlined,
-                alt.MarkDef("rect", filled=False, strokeWidth=1.2, style="median"),
+                alt.MarkDef("rect", filled=False, strokeWidth=1.5, color=color_of(5)),
                 **channels,
             ),
             layer([{"share": 0.0}], rule(1), y=alt.Y("share:Q", scale=plain_scale(-limit, limit))),

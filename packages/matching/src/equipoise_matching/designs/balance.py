@@ -23,7 +23,7 @@ from equipoise_matching.matching.units import Floats, Indices, check_length
 from equipoise_matching.report import UNKNOWN, TextTable
 from equipoise_matching.shared.errors import UnusableInput
 from equipoise_matching.shared.extras import Library, frame_of
-from equipoise_matching.shared.numbers import listed
+from equipoise_matching.shared.numbers import amount, listed
 
 if TYPE_CHECKING:
     from altair import LayerChart
@@ -36,6 +36,7 @@ When = Literal["before", "after"]
 
 LARGE_DIFFERENCE = 0.1
 """Common threshold of a large difference, in standard deviations or as a share (Austin 2009)."""
+
 
 @dataclass(frozen=True, slots=True)
 class OverallBalance:
@@ -95,9 +96,7 @@ class DesignBalance:
     def overall(self, when: When = "after") -> OverallBalance:
         """Return the largest and the mean difference of all covariates, and the largest KS."""
         pairs = [(variable, getattr(variable, when)) for variable in self.variables]
-        known = [
-            (variable, pair) for variable, pair in pairs if not math.isnan(pair.difference)
-        ]
+        known = [(variable, pair) for variable, pair in pairs if not math.isnan(pair.difference)]
         unknown = len(pairs) - len(known)
         if not known:
             return OverallBalance(math.nan, "", math.nan, math.nan, unknown)
@@ -262,7 +261,9 @@ def balance_of_designs(
         sizes += [size for group in groups for size in group.sizes()]
         for name, column, is_binary in expanded_columns(names, matrix, options):
             for group in groups:
-                variables += balances_of_column(name, column, is_binary, group, standardize, options)
+                variables += balances_of_column(
+                    name, column, is_binary, group, standardize, options
+                )
         if columns is None:
             arm_names = design.units.arm_names
             columns = WeightedColumns(names, matrix, design.units.arm, arm_names, design.weights)
@@ -316,9 +317,7 @@ def _table_of_groups(balance: DesignBalance) -> TextTable:
             known = [size for size in sizes if not math.isnan(size)]
             cells.append(_text_of(math.fsum(known) / len(known) if known else math.nan))
             cells.append(_text_of(max(known, default=math.nan)))
-        known_group = [
-            variable for variable in group if not math.isnan(variable.after.difference)
-        ]
+        known_group = [variable for variable in group if not math.isnan(variable.after.difference)]
         worst = max(
             known_group, key=lambda variable: abs(variable.after.difference), default=group[0]
         )
@@ -355,4 +354,4 @@ def _text_of(value: float) -> str:
         return UNKNOWN
     if math.isinf(value):
         return "∞" if value > 0 else "-∞"
-    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e12 else f"{value:.3g}"
+    return amount(value)

@@ -42,8 +42,8 @@ MAX_CLUSTERS = 500
 """Largest number of clusters; a column with more values has a value for nearly each row."""
 OVERLAP_POINTS = 2048
 """Number of points at which two densities are compared."""
-OVERLAP_MARGIN = 0.5
-"""Share of the range by which densities may reach beyond the values."""
+OVERLAP_MARGIN = 1.0
+"""Range beyond the values, as a share of their range, in which densities are compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +123,7 @@ class ArmSize:
     kept: int
     effective: float
 
+
 def checked_denominator(options: BalanceOptions, design: Design) -> Denominator:
     """Return the denominator after checking the options."""
     focal, has_two_arms = _focal_arm(design), len(design.units.arms) == 2
@@ -193,9 +194,7 @@ class RowGroup:
         """Yield the numbers of rows of each arm."""
         for arm in self.arms:
             kept, effective = int((arm.weights > 0.0).sum()), float(arm.weights.sum())
-            yield ArmSize(
-                arm.name, self.cluster, self.imputation, len(arm.rows), kept, effective
-            )
+            yield ArmSize(arm.name, self.cluster, self.imputation, len(arm.rows), kept, effective)
 
 
 def row_groups_of(design: Design, cluster: Any, imputation: int | None) -> Iterator[RowGroup]:
@@ -371,4 +370,3 @@ def overlap_coefficient(first: Sample, second: Sample) -> float:
         heights = np.interp(points, *curve, left=0.0, right=0.0)
         shares.append(heights / heights.sum())
     return float(np.minimum(*shares).sum())
-

@@ -134,13 +134,9 @@ class Design:
         from equipoise_matching.designs.covariate_balance import BalanceOptions
 
         options = BalanceOptions(standardize, binary, squares, interactions)
-        return balance_of_designs(
-            [self], covariates=[covariates], cluster=cluster, options=options
-        )
+        return balance_of_designs([self], covariates=[covariates], cluster=cluster, options=options)
 
-    def methods_paragraph(
-        self, effect: Any = None, *, covariates: Any = None
-    ) -> MethodsParagraph:
+    def methods_paragraph(self, effect: Any = None, *, covariates: Any = None) -> MethodsParagraph:
         """Write the paragraph of methods for a paper, with its citations.
 
         ``effect`` is the result of ``effect``, whose error the paragraph names. ``covariates`` is
