@@ -89,3 +89,10 @@ def test_a_paragraph_prints_its_references_below() -> None:
     assert lines[lines.index("References") + 1 :] == list(paragraph.citations)
     assert list(paragraph.citations) == sorted(paragraph.citations)
     assert paragraph._repr_html_().count("<li>") == len(paragraph.citations)
+
+
+def test_numbers_about_the_computation_are_left_out() -> None:
+    X, treat = confounded(60)
+    details = {"Total distance": 12.3456, "Arcs": 512, "Rounds": 3}
+    text = weighted(treat, X, details=details).methods_paragraph().text
+    assert "Settings and measures of the design are: total distance: 12.35." in text

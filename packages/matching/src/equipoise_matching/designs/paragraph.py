@@ -23,6 +23,11 @@ POPULATIONS = {
     "ATO": "the average effect on the rows in the overlap of the arms (ATO)",
 }
 """The effect of each estimand, in a sentence."""
+TECHNICAL_DETAILS = frozenset(
+    {"Arcs", "Certified distance from the minimum", "Gap", "Iterations", "Lower bound", "Proof"}
+    | {"Rounds", "Upper bound"}
+)
+"""Names of details about the computation, which a paper does not report."""
 DENOMINATOR_TEXTS = {
     "treated": "of the treated rows before the design",
     "controls": "of the controls before the design",
@@ -223,11 +228,12 @@ def _design_sentences(design: Design) -> Iterator[str]:
     if len(names) > MAX_NAMED_COVARIATES:
         covariates = f"{len(names)} covariates"
     yield f"The design was made from {covariates}, without the outcome."
-    if design.details:
-        details = "; ".join(
-            f"{name[:1].lower()}{name[1:]}: {f'{value:.4g}' if isinstance(value, float) else value}"
-            for name, value in design.details.items()
-        )
+    details = "; ".join(
+        f"{name[:1].lower()}{name[1:]}: {f'{value:.4g}' if isinstance(value, float) else value}"
+        for name, value in design.details.items()
+        if name not in TECHNICAL_DETAILS
+    )
+    if details:
         yield f"Settings and measures of the design are: {details}."
     parts = []
     for index, name in enumerate(design.units.arm_names):
