@@ -59,7 +59,7 @@ ELSEWHERE = {
     "equipoise verify --baseline v1.4 --build make --certificate speed-up.db"
     " -- ./bench --size 1000": CERTIFICATE,
     "equipoise verify --replay speed-up.db": CERTIFICATE,
-    "pip install 'equipoise-matching[charts,datasets,flow]'": MATCHING,
+    "pip install 'equipoise-matching[charts,datasets]'": MATCHING,
     "pip install 'equipoise[matching,datasets]'": MATCHING,
     "pip install equipoise-studies": STUDIES,
     "equipoise run database --quick": SERVERS,

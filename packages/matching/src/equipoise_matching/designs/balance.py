@@ -206,9 +206,9 @@ class DesignBalance:
         before, after = self.overall("before"), self.overall("after")
         text = (
             f"{self.method} ({self.estimand}): the largest difference is "
-            f"{_text_of(after.largest_difference)}"
+            f"{_difference_text(after.largest_difference)}"
             f"{f' ({after.worst})' if after.worst else ''}, before "
-            f"{_text_of(before.largest_difference)}"
+            f"{_difference_text(before.largest_difference)}"
             f"{f' ({before.worst})' if before.worst else ''}."
         )
         if after.unknown:
@@ -287,16 +287,16 @@ def _table_of_variables(balance: DesignBalance) -> TextTable:
     for variable in balance.variables:
         labels = [variable.variable, *([variable.comparison] if has_pairs else [])]
         after = variable.after
-        numbers = (
-            after.mean_treated,
-            after.mean_control,
-            variable.before.difference,
-            after.difference,
-            after.variance_ratio,
-            after.ks_statistic,
-            after.overlap,
+        cells = (
+            _text_of(after.mean_treated),
+            _text_of(after.mean_control),
+            _difference_text(variable.before.difference),
+            _difference_text(after.difference),
+            _text_of(after.variance_ratio),
+            _difference_text(after.ks_statistic),
+            _difference_text(after.overlap),
         )
-        rows.append((*labels, *map(_text_of, numbers)))
+        rows.append((*labels, *cells))
     headings = (
         *("covariate", *(["arms"] if has_pairs else []), "treated", "control"),
         *("before", "after", "var ratio", "KS", "overlap"),
@@ -315,8 +315,8 @@ def _table_of_groups(balance: DesignBalance) -> TextTable:
         for when in ("before", "after"):
             sizes = [abs(getattr(variable, when).difference) for variable in group]
             known = [size for size in sizes if not math.isnan(size)]
-            cells.append(_text_of(math.fsum(known) / len(known) if known else math.nan))
-            cells.append(_text_of(max(known, default=math.nan)))
+            cells.append(_difference_text(math.fsum(known) / len(known) if known else math.nan))
+            cells.append(_difference_text(max(known, default=math.nan)))
         known_group = [variable for variable in group if not math.isnan(variable.after.difference)]
         worst = max(
             known_group, key=lambda variable: abs(variable.after.difference), default=group[0]
@@ -350,8 +350,19 @@ def _table_of_sizes(balance: DesignBalance) -> TextTable:
 
 
 def _text_of(value: float) -> str:
+    """Return a mean or a ratio of variances."""
+    return _special_text(value) or amount(value)
+
+
+def _difference_text(value: float) -> str:
+    """Return a difference, a KS statistic or an overlap with three decimals."""
+    # The sum with 0 takes the sign from a difference that rounds to 0.
+    return _special_text(value) or f"{round(value, 3) + 0.0:.3f}"
+
+
+def _special_text(value: float) -> str:
     if math.isnan(value):
         return UNKNOWN
     if math.isinf(value):
         return "∞" if value > 0 else "-∞"
-    return amount(value)
+    return ""
