@@ -96,3 +96,22 @@ def test_numbers_about_the_computation_are_left_out() -> None:
     details = {"Total distance": 12.3456, "Arcs": 512, "Rounds": 3}
     text = weighted(treat, X, details=details).methods_paragraph().text
     assert "Settings and measures of the design are: total distance: 12.35." in text
+
+
+def test_the_paragraph_names_whose_effect_it_is_if_target_rows_are_left_out() -> None:
+    X, treat = confounded(100)
+    sentence = "The effect is that on the rows in use, because others are left out."
+    first_treated = int(np.flatnonzero(treat == 1)[0])
+    first_control = int(np.flatnonzero(treat == 0)[0])
+    for row, estimand, is_named in (
+        (first_treated, "ATT", True),
+        (first_control, "ATT", False),
+        (first_control, "ATC", True),
+        (first_control, "ATE", True),
+    ):
+        weights = np.ones(100)
+        weights[row] = 0.0
+        text = weighted(treat, X, weights, estimand=estimand).methods_paragraph().text
+        assert (sentence in text) == is_named, (row, estimand)
+    profile = weighted(treat, X, method="profile_match", estimand="ATE").methods_paragraph().text
+    assert profile.startswith("To estimate the average effect in the target population, we chose")

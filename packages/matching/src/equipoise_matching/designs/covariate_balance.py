@@ -126,7 +126,7 @@ class ArmSize:
 
 def checked_denominator(options: BalanceOptions, design: Design) -> Denominator:
     """Return the denominator after checking the options."""
-    focal, has_two_arms = _focal_arm(design), len(design.units.arms) == 2
+    focal, has_two_arms = focal_arm(design), len(design.units.arms) == 2
     default = DENOMINATORS.get(design.estimand, "pooled")
     if focal is None:
         default = "pooled"
@@ -150,7 +150,7 @@ def checked_denominator(options: BalanceOptions, design: Design) -> Denominator:
     return standardize
 
 
-def _focal_arm(design: Design) -> int | None:
+def focal_arm(design: Design) -> int | None:
     """Return the position of the treated arm; of several arms, of the one that the design names."""
     if len(design.units.arms) == 2:
         return 1
@@ -232,7 +232,7 @@ def row_groups_of(design: Design, cluster: Any, imputation: int | None) -> Itera
             total = float(arm_weights.sum())
             scale = effective_size(arm_weights) / total if total else 0.0
             arms.append(ArmRows(name, rows, arm_weights * scale))
-        yield RowGroup(tuple(arms), _focal_arm(design), label, imputation)
+        yield RowGroup(tuple(arms), focal_arm(design), label, imputation)
 
 
 def expanded_columns(

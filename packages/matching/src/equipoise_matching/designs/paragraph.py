@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from equipoise_matching.designs.covariate_balance import focal_arm
 from equipoise_matching.shared import html
 from equipoise_matching.shared.errors import UnusableInput
 from equipoise_matching.shared.numbers import joined
@@ -25,7 +26,8 @@ POPULATIONS = {
 """The effect of each estimand, in a sentence."""
 TECHNICAL_DETAILS = frozenset(
     {"Arcs", "Certified distance from the minimum", "Gap", "Iterations", "Lower bound", "Proof"}
-    | {"Rounds", "Upper bound"}
+    | {"Rounds", "Upper bound", "Largest difference of means (standard deviations)"}
+    | {"Largest remaining imbalance (standard deviations)"}
 )
 """Names of details about the computation, which a paper does not report."""
 DENOMINATOR_TEXTS = {
@@ -67,6 +69,8 @@ class MethodText:
 
     sentence: str
     citations: tuple[str, ...]
+    population: str = ""
+    """The effect, if the method and not the estimand decides whose effect it is."""
 
 
 ROSENBAUM_RUBIN_1983 = (
@@ -130,6 +134,7 @@ METHODS = {
             "Cohn, E. R. and Zubizarreta, J. R. (2022). Profile matching for the generalization "
             "and personalization of causal inferences. Epidemiology 33(5), 678-688.",
         ),
+        "the average effect in the target population",
     ),
     "quick_match": MethodText(
         "divided the rows into small groups with rows of every arm, whose largest distance is at "
@@ -219,11 +224,13 @@ def paragraph_of(design: Design, balance: DesignBalance, effect: Any = None) -> 
 
 def _design_sentences(design: Design) -> Iterator[str]:
     """Yield sentences about the method, the estimand, the covariates, the settings and the rows."""
-    population = POPULATIONS.get(design.estimand, f"the effect {design.estimand}")
     method = METHODS.get(design.method)
+    population = POPULATIONS.get(design.estimand, f"the effect {design.estimand}")
+    if method is not None and method.population:
+        population = method.population
     action = method.sentence if method else f"chose and weighted the rows by {design.method}"
     yield f"To estimate {population}, we {action}."
-    names = design.units.names
+    units, names = design.units, design.units.names
     covariates = joined(names)
     if len(names) > MAX_NAMED_COVARIATES:
         covariates = f"{len(names)} covariates"
@@ -236,14 +243,20 @@ def _design_sentences(design: Design) -> Iterator[str]:
     if details:
         yield f"Settings and measures of the design are: {details}."
     parts = []
-    for index, name in enumerate(design.units.arm_names):
-        weights = design.weights[design.units.arm == index]
-        label = name.lower() if design.units.arms == (0, 1) else f"rows of arm {name}"
+    for index, name in enumerate(units.arm_names):
+        weights = design.weights[units.arm == index]
+        label = name.lower() if units.arms == (0, 1) else f"rows of arm {name}"
         parts.append(
             f"{int((weights > 0).sum()):,} of {len(weights):,} {label} (effective number "
             f"{design.effective_sizes[index]:,.1f})"
         )
     yield f"The design uses {joined(parts)} (Kish 1965)."
+    target_arm = {"ATT": focal_arm(design), "ATC": 0}.get(design.estimand)
+    is_left_out = design.weights == 0.0
+    if target_arm is not None:
+        is_left_out = is_left_out & (units.arm == target_arm)
+    if population in POPULATIONS.values() and is_left_out.any():
+        yield "The effect is that on the rows in use, because others are left out."
 
 
 def _balance_sentences(balance: DesignBalance) -> Iterator[str]:
