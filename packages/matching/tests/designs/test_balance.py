@@ -423,3 +423,36 @@ def test_balance_is_that_of_matchit_and_of_the_vignettes(tmp_path: Path, estiman
             pair = raw.of(name)[0].before
             found = (pair.difference, pair.variance_ratio, pair.ks_statistic)
             assert found == pytest.approx(expected, abs=5e-5, nan_ok=True), name
+
+
+EXTREMES = st.sampled_from([0.0, 1.0, -1.0, 2.0, 5e-324, 1e-300, 1e150, -1e150, 1e308, -1.7e308])
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_extreme_numbers_give_a_balance_or_one_line(data: st.DataObject) -> None:
+    count = data.draw(st.integers(4, 12))
+    treat = np.arange(count) % data.draw(st.sampled_from([2, 3]))
+    columns = {
+        name: data.draw(st.lists(EXTREMES | st.floats(-9, 9), min_size=count, max_size=count))
+        for name in ("a", "b")
+    }
+    weight = st.sampled_from([0.0, 1.0, 5e-324, 1e300])
+    weights = data.draw(st.lists(weight, min_size=count, max_size=count))
+    options: dict[str, Any] = {
+        "standardize": data.draw(st.sampled_from([None, "treated", "pooled", "all"])),
+        "binary": data.draw(st.sampled_from(["raw", "standardized"])),
+        "squares": data.draw(st.booleans()),
+        "interactions": data.draw(st.booleans()),
+        "cluster": data.draw(st.sampled_from([None, np.arange(count) % 2])),
+    }
+    try:
+        balance = weighted(treat, columns, weights, estimand="ATE").balance(**options)
+    except UnusableInput as error:
+        assert "\n" not in error.what
+        assert error.hint
+        return
+    assert balance.summary()
+    for row in balance.rows():
+        for name in ("ks_statistic", "overlap"):
+            assert row[name] is None or 0.0 <= row[name] <= 1.0 + 1e-9

@@ -228,7 +228,8 @@ def row_groups_of(design: Design, cluster: Any, imputation: int | None) -> Itera
         for position, name in enumerate(names):
             first = index * len(names) + position
             rows = order[bounds[first] : bounds[first + 1]]
-            arm_weights = weights[rows]
+            # Division by the largest weight first, because a sum of large weights is infinite.
+            arm_weights = weights[rows] / (weights[rows].max(initial=0.0) or 1.0)
             total = float(arm_weights.sum())
             scale = effective_size(arm_weights) / total if total else 0.0
             arms.append(ArmRows(name, rows, arm_weights * scale))
