@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         love_plot,
     )
     from equipoise_matching.designs.drawing import overlap_plot
+    from equipoise_matching.designs.matches import design_of_match
     from equipoise_matching.genetic.genoud import genoud
     from equipoise_matching.matching.balance import match_balance
     from equipoise_matching.matching.distributions import ks_boot, qq_stats
@@ -45,6 +46,7 @@ __all__ = [
     "balance_of_imputations",
     "balance_uv",
     "compare_designs",
+    "design_of_match",
     "gen_match",
     "genoud",
     "ks_boot",
@@ -67,6 +69,7 @@ _MODULES = {
     "balance_of_imputations": "designs.comparison",
     "balance_uv": "matching.univariate",
     "compare_designs": "designs.comparison",
+    "design_of_match": "designs.matches",
     "gen_match": "matching.gen_match",
     "genoud": "genetic.genoud",
     "ks_boot": "matching.distributions",

@@ -15,7 +15,7 @@ from packages.matching.tests.designs.designs import confounded, weighted
 FUNCTIONS = {
     *("optimal_match", "full_match", "cem", "subclassify", "cardinality_match", "profile_match"),
     *("quick_match", "nearest_match", "inverse_probability_weights", "overlap_weights"),
-    *("entropy_balance", "covariate_balancing_score", "energy_balance"),
+    *("entropy_balance", "covariate_balancing_score", "energy_balance", "match"),
 }
 
 

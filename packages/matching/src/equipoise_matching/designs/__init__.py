@@ -7,5 +7,6 @@ Every function takes the treatment and the covariates, and returns a `Design`.
 - ``covariate_balance``, ``balance``: how alike the arms are in one covariate, and in all
 - ``drawing``: charts of the balance
 - ``comparison``: designs in order of balance, and the balance of imputed data sets
+- ``matches``: the result of ``match`` or ``gen_match`` as a design
 - ``paragraph``: the methods paragraph of a paper
 """

@@ -156,6 +156,16 @@ METHODS = {
             "American Statistician 39(1), 33-38.",
         ),
     ),
+    "match": MethodText(
+        "matched each row with its nearest rows of the other arm in the covariates (Abadie and Imbens 2006; Sekhon 2011)",
+        (
+            "Abadie, A. and Imbens, G. W. (2006). Large sample properties of matching estimators for "
+            "average treatment effects. Econometrica 74(1), 235-267.",
+            "Sekhon, J. S. (2011). Multivariate and propensity score matching software with "
+            "automated balance optimization: the Matching package for R. Journal of Statistical "
+            "Software 42(7), 1-52.",
+        ),
+    ),
     "inverse_probability_weights": MethodText(
         "weighted the rows by the inverse of the estimated probability of their arm (Rosenbaum and "
         "Rubin 1983; Robins, Hernán and Brumback 2000)",

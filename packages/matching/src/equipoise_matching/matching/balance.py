@@ -109,7 +109,7 @@ def match_balance(
         None if row_weights is None else row_weights[rows] for rows in (treated, control)
     )
     before = Groups(treated, control, weights_treated, weights_control, matched=False)
-    after = None if match is None else _matched_groups(match, covariates)
+    after = None if match is None else matched_groups(match, covariates)
     sdiff_estimand: Estimand = estimand or getattr(match, "estimand", None) or "ATT"
     if r_compatible:
         sdiff_estimand = "ATT"
@@ -332,7 +332,7 @@ def _row_weights(weights: Any, covariates: Covariates) -> Floats | None:
     return row_weights
 
 
-def _matched_groups(match: MatchedPairs, covariates: Covariates) -> Groups:
+def matched_groups(match: MatchedPairs, covariates: Covariates) -> Groups:
     """Return the rows and the weights of the pairs, after checking that they fit the data."""
     if not hasattr(match, "treated_index"):
         raise UnusableInput(
