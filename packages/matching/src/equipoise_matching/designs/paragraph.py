@@ -157,10 +157,11 @@ METHODS = {
         ),
     ),
     "match": MethodText(
-        "matched each row with its nearest rows of the other arm in the covariates (Abadie and Imbens 2006; Sekhon 2011)",
+        "matched each row with its nearest rows of the other arm in the covariates (Abadie and "
+        "Imbens 2006; Sekhon 2011)",
         (
-            "Abadie, A. and Imbens, G. W. (2006). Large sample properties of matching estimators for "
-            "average treatment effects. Econometrica 74(1), 235-267.",
+            "Abadie, A. and Imbens, G. W. (2006). Large sample properties of matching estimators "
+            "for average treatment effects. Econometrica 74(1), 235-267.",
             "Sekhon, J. S. (2011). Multivariate and propensity score matching software with "
             "automated balance optimization: the Matching package for R. Journal of Statistical "
             "Software 42(7), 1-52.",
