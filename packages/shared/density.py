@@ -16,17 +16,23 @@ _MIN_BANDWIDTH_SHARE = 1 / 250
 
 
 def density(
-    values: NDArray[np.float64], low: float, high: float, weights: NDArray[np.float64] | None = None
+    values: NDArray[np.float64],
+    low: float,
+    high: float,
+    weights: NDArray[np.float64] | None = None,
+    bandwidth: float | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
     """Estimate a Gaussian kernel density at ``POINTS`` points in ``low`` to ``high``.
 
     Return the points and the densities, whose maximum is 1; ``None`` for fewer than ``MIN_VALUES``
     values. With ``weights`` w of the values, the bandwidth follows from the effective number of
-    values, (Σw)² / Σw² (Kish 1965).
+    values, (Σw)² / Σw² (Kish 1965), unless it is given.
     """
     if len(values) < MIN_VALUES:
         return None
-    bandwidth = max(_bandwidth(values, weights), _MIN_BANDWIDTH_SHARE * (high - low))
+    if bandwidth is None:
+        bandwidth = silverman_bandwidth(values, weights)
+    bandwidth = max(bandwidth, _MIN_BANDWIDTH_SHARE * (high - low))
     begin = max(low, float(values.min()) - _TAIL_BANDWIDTHS * bandwidth)
     end = min(high, float(values.max()) + _TAIL_BANDWIDTHS * bandwidth)
     grid = np.linspace(begin, end, POINTS)
@@ -38,7 +44,9 @@ def density(
     return (grid, heights / peak) if peak > 0 else None
 
 
-def _bandwidth(values: NDArray[np.float64], weights: NDArray[np.float64] | None) -> float:
+def silverman_bandwidth(
+    values: NDArray[np.float64], weights: NDArray[np.float64] | None = None
+) -> float:
     """Return Silverman's rule of thumb, 0.9 × spread × number^(-1/5) (1986, eq. 3.31)."""
     if weights is None:
         effective_count = float(len(values))

@@ -148,6 +148,13 @@ def test_equal_samples_overlap_wholly_and_distant_samples_not_at_all() -> None:
     assert math.isnan(overlap_coefficient(few, few))
 
 
+def test_many_equal_values_overlap_whatever_the_spread_of_the_others() -> None:
+    # More than three quarters of the controls are 0, and less of the treated.
+    treated = np.concatenate([np.zeros(74), np.linspace(100.0, 2000.0, 26)])
+    controls = np.concatenate([np.zeros(76), np.linspace(100.0, 2000.0, 24)])
+    assert overlap_coefficient(Sample(treated), Sample(controls)) > 0.95
+
+
 def test_squares_and_products_are_compared_on_request() -> None:
     X, treat = confounded(100)
     balance = weighted(treat, X).balance(squares=True, interactions=True)

@@ -38,6 +38,20 @@ def test_the_design_with_the_smallest_largest_difference_is_first() -> None:
     assert largest == sorted(largest)
 
 
+def test_rounding_errors_do_not_decide_the_order() -> None:
+    treat, values = [1, 1, 1, 1, 0, 0, 0, 0], [1.0, 2.0, 3.0, 4.0] * 2
+    X = {"x": values}
+    few = weighted(treat, X, [1, 0, 0, 1, 1, 0, 0, 1], method="few rows")
+    all_rows = weighted(treat, X, [1, 1, 1, 1, 1, 1, 1, 1 + 1e-9], method="all rows")
+    assert all_rows.balance().overall().largest_difference > 0.0
+    assert few.balance().overall().largest_difference == 0.0
+    # The balance is equal but for rounding, so that the effective number of rows decides.
+    assert [row["design"] for row in compare_designs([few, all_rows]).rows()] == [
+        "all rows",
+        "few rows",
+    ]
+
+
 def test_a_row_has_the_numbers_of_the_balance_and_the_effective_sizes() -> None:
     odds = designs()["odds"]
     (row,) = compare_designs([odds]).rows()

@@ -93,7 +93,7 @@ def test_a_paragraph_prints_its_references_below() -> None:
 
 def test_numbers_about_the_computation_are_left_out() -> None:
     X, treat = confounded(60)
-    details = {"Total distance": 12.3456, "Arcs": 512, "Rounds": 3}
+    details = {"Total distance": 12.3456, "Arcs": 512, "Treated, proof": "a bound"}
     text = weighted(treat, X, details=details).methods_paragraph().text
     assert "Settings and measures of the design are: total distance: 12.35." in text
 

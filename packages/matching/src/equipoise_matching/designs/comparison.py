@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from pandas import DataFrame as PandasFrame
     from polars import DataFrame as PolarsFrame
 
+ROUNDED_DIGITS = 6
+"""Digits of a difference or a KS statistic that decide the order of designs."""
 Designs = Sequence[Design] | Mapping[str, Design]
 """Designs of the same rows, perhaps with a name for each."""
 
@@ -54,7 +56,8 @@ class ComparedDesign:
 class DesignComparison:
     """Designs in order of balance, the best first.
 
-    The order is by the largest difference, then by the mean difference, both without their sign.
+    The order is by the largest difference, the mean difference (both without their sign) and the
+    largest KS statistic, all with six digits, then by the smaller effective size.
     """
 
     designs: tuple[ComparedDesign, ...]
@@ -101,8 +104,8 @@ class DesignComparison:
 
     def _note(self) -> str:
         return (
-            "The best balance is first: by the largest difference, then by the mean difference. "
-            "No outcome takes part."
+            "The best balance is first: by the largest difference, then by the mean difference, KS "
+            "and the effective sizes. No outcome takes part."
         )
 
     def _table(self) -> TextTable:
@@ -307,12 +310,15 @@ def _require_same_rows(designs: Mapping[str, Design], covariates: Any) -> None:
             )
 
 
-def _badness(design: ComparedDesign) -> tuple[float, float]:
-    """Return the largest and the mean difference; a design with unknown differences is last."""
+def _badness(design: ComparedDesign) -> tuple[float, ...]:
+    """Return the key of the order; a design with unknown differences is last."""
     overall = design.overall
     if overall.unknown:
-        return (math.inf, math.inf)
-    return overall.largest_difference, overall.mean_difference
+        return (math.inf,)
+    numbers = (overall.largest_difference, overall.mean_difference, overall.largest_ks)
+    # Differences of rounding errors must not decide the order.
+    rounded = (round(number, ROUNDED_DIGITS) for number in numbers)
+    return (*rounded, -min(design.effective_sizes))
 
 
 def _texts_of(overall: OverallBalance) -> tuple[str, str, str, str]:

@@ -26,7 +26,7 @@ from equipoise_matching.matching.units import (
     refuse_rows,
 )
 from equipoise_matching.matching.univariate import Moments, quotient, variance_ratio
-from equipoise_matching.shared.density import density
+from equipoise_matching.shared.density import MIN_VALUES, density, silverman_bandwidth
 from equipoise_matching.shared.errors import UnusableInput
 
 if TYPE_CHECKING:
@@ -354,18 +354,23 @@ def _compare(
 def overlap_coefficient(first: Sample, second: Sample) -> float:
     """Return the area that the densities of two samples share, from 0 to 1 (Bradley 1985).
 
-    The densities are Gaussian with Silverman's bandwidth. NaN if a sample has fewer than five
+    Both densities are Gaussian with Silverman's bandwidth of the smaller sample: with different
+    bandwidths, equal samples of many equal values would differ. NaN if a sample has fewer than five
     values. Equal constants overlap wholly.
     """
     low = min(float(sample.values.min()) for sample in (first, second))
     high = max(float(sample.values.max()) for sample in (first, second))
     if low == high:
         return 1.0
+    smaller = min(first, second, key=lambda sample: len(sample.values))
+    if len(smaller.values) < MIN_VALUES:
+        return math.nan
+    bandwidth = silverman_bandwidth(smaller.values, smaller.weights)
     margin = OVERLAP_MARGIN * (high - low)
     points = np.linspace(low - margin, high + margin, OVERLAP_POINTS)
     shares = []
     for sample in (first, second):
-        curve = density(sample.values, points[0], points[-1], sample.weights)
+        curve = density(sample.values, points[0], points[-1], sample.weights, bandwidth)
         if curve is None:
             return math.nan
         heights = np.interp(points, *curve, left=0.0, right=0.0)

@@ -249,7 +249,8 @@ def _design_sentences(design: Design) -> Iterator[str]:
     details = "; ".join(
         f"{name[:1].lower()}{name[1:]}: {f'{value:.4g}' if isinstance(value, float) else value}"
         for name, value in design.details.items()
-        if name not in TECHNICAL_DETAILS
+        # A name such as "Treated, proof" is about one arm.
+        if name.rpartition(", ")[2].capitalize() not in TECHNICAL_DETAILS
     )
     if details:
         yield f"Settings and measures of the design are: {details}."
