@@ -64,11 +64,13 @@ impl Breeder<'_> {
         child
     }
 
-    /// Operator 2: one parameter becomes a uniform draw between its bounds.
+    /// Operator 2: some parameters become uniform draws between their bounds.
     pub fn uniform_mutation(&mut self) -> Vec<f64> {
         self.mutated_parent(|breeder, child| {
-            let parameter = breeder.source.index(child.len());
-            child[parameter] = breeder.domain.draw(parameter, breeder.source);
+            for _ in 0..breeder.draw_changes(child.len()) {
+                let parameter = breeder.source.index(child.len());
+                child[parameter] = breeder.domain.draw(parameter, breeder.source);
+            }
         })
     }
 
@@ -80,11 +82,13 @@ impl Breeder<'_> {
         })
     }
 
-    /// Operator 4: one parameter moves towards one of its bounds, less far in later generations.
+    /// Operator 4: some parameters move towards one of their bounds, less far in later generations.
     pub fn non_uniform_mutation(&mut self) -> Vec<f64> {
         self.mutated_parent(|breeder, child| {
-            let parameter = breeder.source.index(child.len());
-            child[parameter] = breeder.moved_towards_bound(child[parameter], parameter);
+            for _ in 0..breeder.draw_changes(child.len()) {
+                let parameter = breeder.source.index(child.len());
+                child[parameter] = breeder.moved_towards_bound(child[parameter], parameter);
+            }
         })
     }
 
@@ -173,6 +177,14 @@ impl Breeder<'_> {
             share /= 2.0;
         }
         start.to_vec()
+    }
+
+    /// Draws how often a mutation changes a parameter: at most once for each parameter.
+    ///
+    /// The paper changes a single parameter. Better points may need changes of two parameters that
+    /// are worse one at a time, so a mutation may make both.
+    fn draw_changes(&mut self, parameters: usize) -> usize {
+        1 + self.source.index(parameters)
     }
 
     fn random_bound(&mut self, parameter: usize) -> f64 {

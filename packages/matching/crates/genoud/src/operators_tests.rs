@@ -44,7 +44,6 @@ fn children(
 }
 
 /// Makes the domain from 0 to 1 in each parameter.
-/// Makes the domain from 0 to 1 in each parameter.
 fn cube(parameters: usize) -> Domain {
     Domain::new(vec![0.0; parameters], vec![1.0; parameters], false).unwrap()
 }
@@ -58,22 +57,34 @@ fn changed_parameters(child: &[f64], parent: &[f64]) -> Vec<usize> {
 const MIDDLE: [f64; 3] = [0.5, 0.25, 0.75];
 
 #[test]
-fn mutations_of_one_parameter_keep_the_other_parameters() {
+fn boundary_mutation_keeps_all_parameters_but_one() {
     let population = candidates(&[&MIDDLE]);
-    let operators: [fn(&mut Breeder<'_>) -> Vec<f64>; 3] = [
+    let all = children_in_box(&population, |breeder| breeder.boundary_mutation());
+    let mut counts = [0; 3];
+    for child in &all {
+        let parameters = changed_parameters(child, &MIDDLE);
+        assert_eq!(parameters.len(), 1);
+        counts[parameters[0]] += 1;
+    }
+    assert!(counts.iter().all(|&count| count > DRAWS / 4));
+}
+
+#[test]
+fn uniform_mutations_change_one_parameter_or_several() {
+    let population = candidates(&[&MIDDLE]);
+    let operators: [fn(&mut Breeder<'_>) -> Vec<f64>; 2] = [
         |breeder| breeder.uniform_mutation(),
-        |breeder| breeder.boundary_mutation(),
         |breeder| breeder.non_uniform_mutation(),
     ];
     for operator in operators {
-        let all = children_in_box(&population, operator);
-        let mut counts = [0; 3];
-        for child in &all {
-            let parameters = changed_parameters(child, &MIDDLE);
-            assert_eq!(parameters.len(), 1);
-            counts[parameters[0]] += 1;
+        let mut counts = [0; 4];
+        for child in &children_in_box(&population, operator) {
+            counts[changed_parameters(child, &MIDDLE).len()] += 1;
         }
-        assert!(counts.iter().all(|&count| count > DRAWS / 4));
+        // With 1, 2 or 3 draws among 3 parameters: 1 in 14/27 of the children, 3 in 2/27.
+        assert_eq!(counts[0], 0);
+        assert!(counts[1] > DRAWS * 12 / 27 && counts[1] < DRAWS * 16 / 27);
+        assert!(counts[3] > DRAWS / 27 && counts[3] < DRAWS * 3 / 27);
     }
 }
 

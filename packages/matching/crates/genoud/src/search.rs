@@ -48,8 +48,8 @@ enum Phase {
     },
     /// The population is sorted. The best candidate may be polished next.
     Sorted,
-    /// The search waits for the polished point of the best candidate.
-    PolishingBest,
+    /// The search waits for the polished point of the candidate with this rank.
+    Polishing(usize),
     /// The best candidate is compared with the best of earlier generations next.
     CheckingImprovement,
     /// The search waits for the gradient at the best candidate.
@@ -185,9 +185,10 @@ impl Search {
         // After the best is polished, the improvement is checked.
         match std::mem::replace(&mut self.phase, Phase::CheckingImprovement) {
             Phase::Crossing { children, starts } => self.cross(children, &starts, &polished),
-            _ => polished
+            Phase::Polishing(rank) => polished
                 .into_iter()
-                .for_each(|best| self.replace_best(best)),
+                .for_each(|candidate| self.replace(rank, candidate)),
+            _ => {}
         }
         self.advance();
         Ok(())
@@ -265,17 +266,14 @@ impl Search {
                 Some(Step::Evaluate(points))
             }
             Phase::Sorted => {
-                let is_due = self.polish_is_due();
-                self.phase = if is_due {
-                    Phase::PolishingBest
-                } else {
-                    Phase::CheckingImprovement
-                };
+                self.phase = self
+                    .rank_to_polish()
+                    .map_or(Phase::CheckingImprovement, Phase::Polishing);
                 None
             }
-            Phase::PolishingBest => {
-                self.phase = Phase::PolishingBest;
-                Some(Step::Polish(vec![self.population[0].point.clone()]))
+            Phase::Polishing(rank) => {
+                self.phase = Phase::Polishing(rank);
+                Some(Step::Polish(vec![self.population[rank].point.clone()]))
             }
             Phase::CheckingImprovement => {
                 let best = &self.population[0].values;
@@ -358,31 +356,38 @@ impl Search {
         self.phase = Phase::Sorted;
     }
 
-    /// Whether to polish the best candidate: after the burn-in, unless polishing it was in vain.
-    fn polish_is_due(&self) -> bool {
-        self.options.polish
-            && self.generation > self.options.burn_in
-            && self.polished_in_vain.as_ref() != Some(&self.population[0].point)
+    /// Returns the rank of the candidate to polish, after the burn-in. It is the best one, unless
+    /// polishing it was in vain: then any one, which may lie below a higher peak.
+    fn rank_to_polish(&mut self) -> Option<usize> {
+        let is_due = self.options.polish && self.generation > self.options.burn_in;
+        if !is_due || self.polished_in_vain.as_ref() != Some(&self.population[0].point) {
+            return is_due.then_some(0);
+        }
+        let rank = self.source.index(self.population.len());
+        (self.population[rank].point != self.population[0].point).then_some(rank)
     }
 
-    /// Replaces the best candidate by its polished point if this point is better and admissible.
-    fn replace_best(&mut self, polished: Candidate) {
+    /// Replaces a candidate by its polished point if this point is better and admissible.
+    fn replace(&mut self, rank: usize, polished: Candidate) {
         let Options {
             boundary,
             domain,
             direction,
             ..
         } = &self.options;
+        let direction = *direction;
         let Candidate { point, values } = &polished;
         let is_inside = *boundary == Boundary::RandomPoints || domain.contains(point);
         let is_finite = point.iter().all(|value| value.is_finite());
-        let order = compare(values, &self.population[0].values, *direction);
+        let order = compare(values, &self.population[rank].values, direction);
         if is_inside && is_finite && order.is_lt() {
             if self.options.memory {
                 self.memory.learn(point, values);
             }
-            self.population[0] = polished;
-        } else {
+            self.population[rank] = polished;
+            self.population
+                .sort_by(|left, right| compare(&left.values, &right.values, direction));
+        } else if rank == 0 {
             self.polished_in_vain = Some(self.population[0].point.clone());
         }
     }
