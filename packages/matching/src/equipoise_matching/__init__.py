@@ -10,6 +10,7 @@ only from earlier entries of this list:
 - ``charts``: charts of effects and of balance (the extra ``equipoise-matching[charts]``)
 - ``genetic``: genetic optimisation using derivatives
 - ``matching``: matching and balance on arrays
+- ``weights``: weights that make the arms alike, without choosing rows
 - ``observation``: the effect of a change, from a log
 - ``tables``: the functions of ``matching`` for data frames, CSV and Parquet files
 """
@@ -30,6 +31,14 @@ if TYPE_CHECKING:
     from equipoise_matching.matching.univariate import balance_uv
     from equipoise_matching.shared.errors import UnusableInput
     from equipoise_matching.tables.interface import observe
+    from equipoise_matching.weights.covariate_balancing import covariate_balancing_score
+    from equipoise_matching.weights.energy_balance import energy_balance
+    from equipoise_matching.weights.entropy_balance import entropy_balance
+    from equipoise_matching.weights.inverse_probability import (
+        inverse_probability_weights,
+        overlap_weights,
+    )
+    from equipoise_matching.weights.scores import treatment_scores
 
 __all__ = [
     "GenMatchResult",
@@ -37,16 +46,22 @@ __all__ = [
     "MatchResult",
     "UnusableInput",
     "balance_uv",
+    "covariate_balancing_score",
+    "energy_balance",
+    "entropy_balance",
     "gen_match",
     "genoud",
+    "inverse_probability_weights",
     "ks_boot",
     "match",
     "match_balance",
     "match_by",
     "match_fitness",
     "observe",
+    "overlap_weights",
     "propensity_score",
     "qq_stats",
+    "treatment_scores",
 ]
 
 _MODULES = {
@@ -55,16 +70,22 @@ _MODULES = {
     "MatchResult": "matching.match",
     "UnusableInput": "shared.errors",
     "balance_uv": "matching.univariate",
+    "covariate_balancing_score": "weights.covariate_balancing",
+    "energy_balance": "weights.energy_balance",
+    "entropy_balance": "weights.entropy_balance",
     "gen_match": "matching.gen_match",
     "genoud": "genetic.genoud",
+    "inverse_probability_weights": "weights.inverse_probability",
     "ks_boot": "matching.distributions",
     "match": "matching.match",
     "match_balance": "matching.balance",
     "match_by": "matching.stratified",
     "match_fitness": "matching.fitness",
     "observe": "tables.interface",
+    "overlap_weights": "weights.inverse_probability",
     "propensity_score": "matching.propensity",
     "qq_stats": "matching.distributions",
+    "treatment_scores": "weights.scores",
 }
 
 

@@ -1,0 +1,1 @@
+"""Designs and weights beside their peers."""

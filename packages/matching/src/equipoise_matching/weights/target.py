@@ -1,0 +1,173 @@
+"""The estimand of a weighting: the rows whose covariates the weighted arms reproduce."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from equipoise_matching.designs.design import Design, DesignEstimand
+from equipoise_matching.designs.units import DesignUnits, design_units
+from equipoise_matching.matching.options import Estimand
+from equipoise_matching.matching.units import Floats, Truths
+from equipoise_matching.shared.errors import UnusableInput
+
+ROUNDING = 1e-9
+"""Standard deviations by which a mean may leave the range of an arm through rounding."""
+_CONSTANT_TOLERANCE = 1e-12
+"""Range, as a share of the largest absolute value, that is the rounding error of a constant."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WeightingProblem:
+    """Checked rows, and the rows whose covariates every weighted arm reproduces.
+
+    Parameters
+    ----------
+    units
+        The treatment and the covariates of n rows.
+    estimand
+        The effect on the treated (ATT), on the controls (ATC) or on all (ATE).
+    focal
+        Index of the arm whose rows keep their weights: the treated for the ATT, the controls for
+        the ATC. ``None`` for the ATE, for which every arm is weighted.
+    """
+
+    units: DesignUnits
+    estimand: Estimand
+    focal: int | None
+
+    @property
+    def target_rows(self) -> Truths:
+        """Whether each row is one of those that the weighted arms reproduce, shape (n,)."""
+        if self.focal is None:
+            return np.ones(len(self.units), dtype=np.bool_)
+        return np.asarray(self.units.arm == self.focal)
+
+    @property
+    def weighted_arms(self) -> tuple[int, ...]:
+        """Indices of the arms that get weights."""
+        return tuple(index for index in range(len(self.units.arms)) if index != self.focal)
+
+    @property
+    def target_name(self) -> str:
+        """Name of the target rows, as in "the covariates of all rows"."""
+        return "all rows" if self.focal is None else f"arm {self.units.arm_names[self.focal]}"
+
+
+def weighting_problem(treat: Any, X: Any, estimand: Estimand, focal: Any) -> WeightingProblem:
+    """Check the treatment, the covariates and the estimand of a weighting.
+
+    ``focal`` is the value of the treatment that marks the treated rows. It is needed for the ATT of
+    several arms; a treatment of 0 and 1 has 1. Raise `UnusableInput` for an unknown estimand, an
+    unknown or missing focal arm, and for rows that `design_units` refuses.
+    """
+    units = design_units(treat, X, several_arms=True)
+    return WeightingProblem(units, estimand, _focal_arm(units, estimand, focal))
+
+
+def _focal_arm(units: DesignUnits, estimand: str, focal: Any) -> int | None:
+    if estimand not in ("ATT", "ATC", "ATE"):
+        raise UnusableInput(f"there is no estimand {estimand!r}", hint="choose ATT, ATC or ATE")
+    if estimand == "ATE":
+        if focal is not None:
+            raise UnusableInput(
+                f"focal is {focal!r}, but the ATE has no focal arm", hint="leave out focal"
+            )
+        return None
+    listed = ", ".join(map(repr, units.arms))
+    if units.arms == (0, 1):
+        index = 1 if estimand == "ATT" else 0
+        if focal is not None and focal != index:
+            raise UnusableInput(
+                f"focal is {focal!r}, but the {estimand} has the focal arm {index}",
+                hint="leave out focal, or choose the other of ATT and ATC",
+            )
+        return index
+    if estimand == "ATC":
+        raise UnusableInput(
+            f"the ATC needs a treatment of 0 and 1, not the arms {listed}",
+            hint="give estimand='ATT', and the arm of interest as focal=",
+        )
+    if focal is None:
+        raise UnusableInput(
+            f"the ATT of the arms {listed} needs a focal arm",
+            hint=f"give the arm of interest, such as focal={units.arms[0]!r}",
+        )
+    if focal not in units.arms:
+        raise UnusableInput(
+            f"focal is {focal!r}, which is not an arm", hint=f"choose one of {listed}"
+        )
+    return units.arms.index(focal)
+
+
+def standardized(matrix: Floats) -> tuple[Floats, Truths]:
+    """Return the columns with mean 0 and standard deviation 1, and whether each column varies.
+
+    The shapes are (n, k) and (k,). A constant column becomes 0. The divisor of the variance is n.
+    """
+    largest = np.abs(matrix).max(axis=0)
+    varies = np.ptp(matrix, axis=0) > _CONSTANT_TOLERANCE * largest
+    # Divide by the largest number first, because squares of 1e200 would be infinite.
+    columns = matrix / np.where(largest > 0, largest, 1.0)
+    columns -= columns.mean(axis=0)
+    # A second centring removes the rounding error of the first.
+    columns -= columns.mean(axis=0)
+    deviations = np.sqrt(np.mean(columns**2, axis=0))
+    columns /= np.where(varies, deviations, 1.0)
+    columns[:, ~varies] = 0.0
+    return columns, varies
+
+
+def refuse_mean_outside_range(
+    problem: WeightingProblem, arm: int, names: tuple[str, ...], columns: Floats, mean: Floats
+) -> None:
+    """Raise `UnusableInput` if a mean lies outside the range of its column in an arm.
+
+    ``columns`` has shape (rows of the arm, k), and ``mean`` (k,), both in standard deviations. No
+    weights of the arm give such a mean.
+    """
+    is_outside = (mean < columns.min(axis=0) - ROUNDING) | (mean > columns.max(axis=0) + ROUNDING)
+    for index in np.flatnonzero(is_outside):
+        raise UnusableInput(
+            f"no weights of arm {problem.units.arm_names[arm]} give {names[index]} the mean of "
+            f"{problem.target_name}, which is outside its range in the arm",
+            hint=f"leave out {names[index]}, or rows with values that the other arm lacks",
+        )
+
+
+def weighted_design(
+    method: str,
+    units: DesignUnits,
+    weights: Floats,
+    *,
+    estimand: DesignEstimand,
+    details: Mapping[str, Any],
+    focal: int | None = None,
+) -> Design:
+    """Return the design of these weights, with the numbers that judge weights among its details.
+
+    They are the largest weight, the largest share of an arm's total weight in one row, and the
+    largest difference between two arms' weighted means in standard deviations of all rows. With arms
+    that are not 0 and 1, the value of the ``focal`` arm is a detail, too.
+    """
+    largest_share, means = 0.0, []
+    columns, _ = standardized(units.matrix)
+    for arm in range(len(units.arms)):
+        rows = np.flatnonzero(units.arm == arm)
+        # The largest weight is taken out first, so that the sum of large weights is finite.
+        scaled = weights[rows] / weights[rows].max()
+        shares = scaled / scaled.sum()
+        largest_share = max(largest_share, float(shares.max()))
+        means.append(shares @ columns[rows])
+    common: dict[str, Any] = {}
+    if focal is not None and units.arms != (0, 1):
+        common["Focal arm"] = units.arms[focal]
+    common |= {
+        "Largest weight": float(weights.max()),
+        "Largest share of an arm in one row": largest_share,
+        "Largest difference of means (standard deviations)": float(np.ptp(means, axis=0).max()),
+    }
+    return Design(method, estimand, units, weights, details={**common, **details})
