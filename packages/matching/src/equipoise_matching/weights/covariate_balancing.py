@@ -17,6 +17,7 @@ from equipoise_matching.weights.newton import Evaluation, minimize_convex
 from equipoise_matching.weights.scores import treatment_scores
 from equipoise_matching.weights.target import (
     WeightingProblem,
+    refuse_constant_covariates,
     refuse_mean_outside_range,
     standardized,
     weighted_design,
@@ -78,11 +79,7 @@ def covariate_balancing_score(
     """
     problem = weighting_problem(treat, X, estimand, focal)
     columns, varies = standardized(problem.units.matrix)
-    if not varies.any():
-        raise UnusableInput(
-            "no covariate varies, so there is nothing to balance",
-            hint="give a covariate with several values",
-        )
+    refuse_constant_covariates(varies)
     design = np.column_stack([np.ones(len(columns)), orthogonal_columns(columns[:, varies])])
     details: dict[str, Any] = {}
     if len(problem.units.arms) > 2:

@@ -12,7 +12,7 @@ from equipoise_matching.matching.units import Floats, Indices
 from equipoise_matching.shared.errors import UnusableInput
 from equipoise_matching.shared.extras import require
 from equipoise_matching.weights.target import (
-    WeightingProblem,
+    refuse_constant_covariates,
     standardized,
     weighted_design,
     weighting_problem,
@@ -73,11 +73,7 @@ def energy_balance(
     """
     problem = weighting_problem(treat, X, estimand, focal)
     columns, varies = standardized(problem.units.matrix)
-    if not varies.any():
-        raise UnusableInput(
-            "no covariate varies, so there is nothing to balance",
-            hint="give a covariate with several values",
-        )
+    refuse_constant_covariates(varies)
     is_weighted = ~problem.target_rows if problem.focal is not None else problem.target_rows
     rows = np.flatnonzero(is_weighted)
     if len(rows) > MAX_ROWS:

@@ -14,6 +14,7 @@ from equipoise_matching.shared.errors import UnusableInput
 from equipoise_matching.weights.newton import Evaluation, Minimum, minimize_convex
 from equipoise_matching.weights.target import (
     WeightingProblem,
+    refuse_constant_covariates,
     refuse_mean_outside_range,
     standardized,
     weighted_design,
@@ -170,11 +171,7 @@ def _moment_columns(problem: WeightingProblem, moments: int) -> tuple[tuple[str,
     varies = stacked.any(axis=0)
     if varies.all():
         return tuple(names), stacked
-    if not varies.any():
-        raise UnusableInput(
-            "no covariate varies, so there is nothing to balance",
-            hint="give a covariate with several values",
-        )
+    refuse_constant_covariates(varies)
     kept = tuple(name for name, is_kept in zip(names, varies, strict=True) if is_kept)
     return kept, stacked[:, varies]
 

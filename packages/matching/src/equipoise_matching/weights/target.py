@@ -121,6 +121,15 @@ def standardized(matrix: Floats) -> tuple[Floats, Truths]:
     return columns, varies
 
 
+def refuse_constant_covariates(varies: Truths) -> None:
+    """Raise `UnusableInput` if no covariate varies, so that there is nothing to balance."""
+    if not varies.any():
+        raise UnusableInput(
+            "no covariate varies, so there is nothing to balance",
+            hint="give a covariate with several values",
+        )
+
+
 def refuse_mean_outside_range(
     problem: WeightingProblem, arm: int, names: tuple[str, ...], columns: Floats, mean: Floats
 ) -> None:
