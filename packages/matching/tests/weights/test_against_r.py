@@ -29,8 +29,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> pandas.DataFrame:
     )
     if found.returncode != 0:
         pytest.skip("misses survey: apt-get install r-cran-survey")
-    folder = tmp_path_factory.mktemp("r")
-    return r_answers(SAMPLE, folder)
+    return r_answers(SAMPLE, tmp_path_factory.mktemp("r"))
 
 
 def r_answers(sample: Sample, folder: Path) -> pandas.DataFrame:

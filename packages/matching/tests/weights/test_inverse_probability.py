@@ -31,9 +31,7 @@ X = np.array([[1.0], [2.0], [3.0], [4.0]])
         ("ATC", [0.2 / 0.8, 1, 0.75 / 0.25, 1]),
     ],
 )
-def test_the_weights_are_the_formulae_of_the_estimand(
-    estimand: Any, expected: list[float]
-) -> None:
+def test_the_weights_are_the_formulae_of_the_estimand(estimand: Any, expected: list[float]) -> None:
     design = inverse_probability_weights(TREAT, X, estimand=estimand, scores=SCORE)
     assert design.weights == pytest.approx(expected, rel=1e-14)
     assert design.estimand == estimand
@@ -105,9 +103,7 @@ def test_trimming_for_the_att_leaves_the_treated_out_of_the_percentile() -> None
 def test_the_details_have_the_numbers_that_judge_weights() -> None:
     sample = two_arms(300)
     scores = treatment_scores(sample.treat, sample.matrix, clip=0.3)
-    design = inverse_probability_weights(
-        sample.treat, sample.matrix, estimand="ATE", scores=scores
-    )
+    design = inverse_probability_weights(sample.treat, sample.matrix, estimand="ATE", scores=scores)
     assert design.details["Largest weight"] == design.weights.max()
     assert design.details["Rows with clipped scores"] == scores.clipped_rows > 0
     shares = [design.weights[sample.treat == arm] for arm in (0, 1)]

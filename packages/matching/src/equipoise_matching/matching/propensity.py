@@ -49,9 +49,7 @@ class PropensityScore:
     information_ratio: float
 
 
-def propensity_score(
-    formula_or_matrix: Any, data: Any, *, link: Link = "logit"
-) -> PropensityScore:
+def propensity_score(formula_or_matrix: Any, data: Any, *, link: Link = "logit") -> PropensityScore:
     """Fit the probability of treatment by a binomial regression (Rosenbaum and Rubin 1983).
 
     Raise `UnusableInput` if the input cannot be used, or the covariates separate treated rows from
@@ -89,13 +87,13 @@ def score_of(covariates: Covariates, link: Link = "logit") -> PropensityScore:
         warnings.simplefilter("ignore", RuntimeWarning)
         try:
             fitted_model = model.fit(maxiter=100, tol=1e-12, rtol=_DEVIANCE_TOLERANCE)
+            score = np.asarray(fitted_model.fittedvalues, dtype=np.float64)
         except separation_warnings as warning:
             raise UnusableInput(
                 "the covariates separate treated rows from controls completely, so there is no "
                 "propensity score",
                 hint="leave out the covariate that decides the treatment",
             ) from warning
-    score = np.asarray(fitted_model.fittedvalues, dtype=np.float64)
     linear = np.asarray(design @ fitted_model.params, dtype=np.float64)
     names = tuple(compress(covariates.names, has_variation))
     # The covariance is the inverse of the information.

@@ -62,9 +62,9 @@ def covariate_balancing_score(
     focal
         For two arms that are not 0 and 1, the treated arm of the ATT.
     over_identified
-        Solve the balance equations and the equations of the likelihood together, by the continuously
-        updated generalised method of moments: neither holds exactly. The details then have the
-        J statistic, whose small p-value says that no logistic score fits both.
+        Solve the balance equations and the equations of the likelihood together, by the
+        generalised method of moments, continuously updated: neither holds exactly. The details
+        then have the J statistic. A small p-value of it is evidence that no logit fits both.
 
     Raise `UnusableInput` if no score solves the equations, for several arms with the ATT or with
     ``over_identified``, and for rows that cannot be used.
@@ -75,7 +75,7 @@ def covariate_balancing_score(
     >>> X, treat = [0, 1, 2, 1, 2, 2], [0, 0, 0, 1, 1, 1]
     >>> design = covariate_balancing_score(treat, X)
     >>> design.weights.round(4).tolist()
-    [0.3496, 0.6342, 2.0163, 1.0, 1.0, 1.0]
+    [0.1835, 0.633, 2.1835, 1.0, 1.0, 1.0]
     """
     problem = weighting_problem(treat, X, estimand, focal)
     columns, varies = standardized(problem.units.matrix)
@@ -102,6 +102,7 @@ def covariate_balancing_score(
         weights,
         estimand=estimand,
         focal=problem.focal,
+        columns=columns,
         details=details,
     )
 
@@ -185,8 +186,8 @@ def _just_identified(
 def _refuse_infeasible_means(problem: WeightingProblem, columns: Floats) -> None:
     mean = columns[problem.target_rows].mean(axis=0)
     for arm in problem.weighted_arms:
-        rows = problem.units.arm == arm
-        refuse_mean_outside_range(problem, arm, problem.units.names, columns[rows], mean)
+        constraints = columns[problem.units.arm == arm].T - mean[:, np.newaxis]
+        refuse_mean_outside_range(problem, arm, problem.units.names, constraints)
 
 
 def _over_identified(
@@ -226,8 +227,9 @@ def _over_identified(
 class _MomentDistance:
     """The distance ḡᵀ Σ⁻¹ ḡ of the mean moments from 0, and its gradient.
 
-    The moments of a row are (t - e) x and its part of the balance equations. Their covariance Σ is
-    that over the treatment given the covariates (section 2.2 of the paper), at the same parameters.
+    The moments of a row are (t - e) x, of the likelihood, and (t - e) h x, of balance. Here h is
+    1 / (e (1 - e)) for the ATE and 1 / (1 - e) for the ATT. Σ is their covariance over the
+    treatment given the covariates, at the same parameters (section 2.2 of the paper).
     """
 
     def __init__(self, sides: _Sides, design: Floats) -> None:
@@ -238,47 +240,38 @@ class _MomentDistance:
         design, count = self.design, len(self.design)
         linear = design @ parameters
         score = 1.0 / (1.0 + np.exp(-linear))
-        variance = score * (1.0 - score)
-        _, balance, balance_slopes = self.sides.loss(linear)
-        moments = (self.sides.modelled - score, -balance)
-        slopes = (-variance, -balance_slopes)
-        covariances = self._covariances(linear, score, variance)
-        means = np.concatenate([moment @ design / count for moment in moments])
-        blocks = [design.T @ (design * factor[:, np.newaxis]) / count for factor, _ in covariances]
+        residuals, variance = self.sides.modelled - score, score * (1.0 - score)
+        if self.sides.weights_all:
+            factor, factor_slope = 1.0 / variance, -(1.0 - 2.0 * score) / variance
+        else:
+            factor, factor_slope = 1.0 + np.exp(linear), np.exp(linear)
+        # Linear combinations of the moments have the same distance. Without this one, Σ is nearly
+        # singular for scores that hardly vary.
+        spread = float(factor.std()) or 1.0
+        factor, factor_slope = (factor - factor.mean()) / spread, factor_slope / spread
+        means = np.concatenate([residuals @ design, (residuals * factor) @ design]) / count
+        blocks = [
+            design.T @ (design * (variance * factor**power)[:, np.newaxis]) / count
+            for power in range(3)
+        ]
         matrix = np.block([[blocks[0], blocks[1]], [blocks[1], blocks[2]]])
         if not (np.isfinite(matrix).all() and np.isfinite(means).all()):
             return np.inf, np.zeros_like(parameters)
         solution = np.linalg.lstsq(matrix, means, rcond=None)[0]
-        along = [design @ part for part in np.split(solution, 2)]
+        first, second = (design @ part for part in np.split(solution, 2))
         # d(ḡᵀΣ⁻¹ḡ) = 2 uᵀdḡ - uᵀdΣu with u = Σ⁻¹ḡ
-        row_slopes = 2.0 * (slopes[0] * along[0] + slopes[1] * along[1])
-        row_slopes -= covariances[0][1] * along[0] ** 2
-        row_slopes -= 2.0 * covariances[1][1] * along[0] * along[1]
-        row_slopes -= covariances[2][1] * along[1] ** 2
+        along = first + factor * second
+        variance_slope = variance * (1.0 - 2.0 * score)
+        row_slopes = 2.0 * (residuals * factor_slope * second - variance * along)
+        row_slopes -= variance_slope * along**2 + 2.0 * variance * along * factor_slope * second
         return float(means @ solution), row_slopes @ design / count
-
-    def _covariances(
-        self, linear: Floats, score: Floats, variance: Floats
-    ) -> list[tuple[Floats, Floats]]:
-        """Return three factors of xxᵀ in Σ and their derivatives.
-
-        They are the variance of the likelihood's moment, the covariance of the two moments, and the
-        variance of the balance moment.
-        """
-        likelihood = (variance, variance * (1.0 - 2.0 * score))
-        if self.sides.weights_all:
-            inverse = 1.0 / variance
-            ones = np.ones_like(score)
-            return [likelihood, (ones, 0.0 * ones), (inverse, -(1.0 - 2.0 * score) * inverse)]
-        odds = np.exp(linear)
-        return [likelihood, (score, variance), (odds, odds)]
 
 
 def _refuse_several_arms(problem: WeightingProblem, over_identified: bool) -> None:
     count = len(problem.units.arms)
     if problem.estimand != "ATE":
         raise UnusableInput(
-            f"the covariate balancing score of {count} arms is for the ATE (Imai and Ratkovic 2014)",
+            f"the score of {count} arms is for the ATE (Imai and Ratkovic 2014, section 4.1)",
             hint="give estimand='ATE', or use entropy_balance for the ATT of several arms",
         )
     if over_identified:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -25,8 +26,9 @@ MAX_IMBALANCE = 1e-8
 """Largest remaining difference of a moment, in standard deviations, of a result."""
 _TOLERANCE = 1e-11
 """Difference of a moment at which the search stops."""
-_BLOCK_ROWS = 8192
-"""Rows of a block whose products stay in the processor's cache."""
+_BLOCK_PRODUCTS = 200_000
+"""Multiplications of a block: it stays in the cache, and OpenBLAS starts no threads for it."""
+_MIN_BLOCK_ROWS = 256
 _CLEAR_PART = 0.3
 """Part of the largest multiplier from which an error names a column."""
 
@@ -71,7 +73,7 @@ def entropy_balance(
     >>> X, treat = [0, 1, 2, 1, 2, 2], [0, 0, 0, 1, 1, 1]
     >>> design = entropy_balance(treat, X)
     >>> design.weights.round(4).tolist()
-    [0.3496, 0.6342, 2.0163, 1.0, 1.0, 1.0]
+    [0.1835, 0.633, 2.1835, 1.0, 1.0, 1.0]
     """
     problem = weighting_problem(treat, X, estimand, focal)
     if moments not in (1, 2, 3):
@@ -83,8 +85,10 @@ def entropy_balance(
     iterations, imbalance = 0, 0.0
     for arm in problem.weighted_arms:
         rows = np.flatnonzero((problem.units.arm == arm) & (base > 0))
-        refuse_mean_outside_range(problem, arm, names, columns[rows], target)
-        dual = _EntropyDual(columns[rows] - target, base[rows])
+        constraints = columns.T[:, rows]
+        constraints -= target[:, np.newaxis]
+        refuse_mean_outside_range(problem, arm, names, constraints)
+        dual = _EntropyDual(constraints, base[rows])
         minimum = minimize_convex(
             dual, np.zeros(len(names)), tolerance=_TOLERANCE, lower_bound=dual.lower_bound
         )
@@ -114,6 +118,7 @@ class _EntropyDual:
     """
 
     def __init__(self, constraints: Floats, base_weights: Floats) -> None:
+        # Shape (moments, rows): the rows of a moment are contiguous in the memory.
         self.constraints = constraints
         self.log_base = np.log(base_weights / base_weights.sum())
         # Below it, λᵀc < 0 in every row: a hyperplane separates the arm from the target.
@@ -121,24 +126,28 @@ class _EntropyDual:
 
     def __call__(self, multipliers: Floats) -> Evaluation:
         """Return the dual, its gradient and its Hessian."""
-        exponents = self.constraints @ multipliers + self.log_base
-        largest = exponents.max()
-        shares = np.exp(exponents - largest)
-        total = float(shares.sum())
-        shares /= total
-        gradient = shares @ self.constraints
+        shares, value = self._shares_and_value(multipliers)
+        gradient = self.constraints @ shares
         second_moments = np.zeros((len(multipliers), len(multipliers)))
-        for start in range(0, len(shares), _BLOCK_ROWS):
-            block = self.constraints[start : start + _BLOCK_ROWS]
-            second_moments += block.T @ (block * shares[start : start + _BLOCK_ROWS, np.newaxis])
-        hessian = second_moments - np.outer(gradient, gradient)
-        return Evaluation(float(np.log(total) + largest), gradient, hessian)
+        block_rows = max(_BLOCK_PRODUCTS // len(multipliers) ** 2, _MIN_BLOCK_ROWS)
+        for start in range(0, len(shares), block_rows):
+            block = self.constraints[:, start : start + block_rows]
+            second_moments += (block * shares[start : start + block_rows]) @ block.T
+        return Evaluation(value, gradient, second_moments - np.outer(gradient, gradient))
 
     def shares(self, multipliers: Floats) -> Floats:
         """Return the weights, shape (rows,), with the sum 1."""
-        exponents = self.constraints @ multipliers + self.log_base
-        shares = np.exp(exponents - exponents.max())
-        return np.asarray(shares / shares.sum())
+        return self._shares_and_value(multipliers)[0]
+
+    def _shares_and_value(self, multipliers: Floats) -> tuple[Floats, float]:
+        exponents = multipliers @ self.constraints
+        exponents += self.log_base
+        largest = float(exponents.max())
+        exponents -= largest
+        shares = np.exp(exponents, out=exponents)
+        total = float(shares.sum())
+        shares /= total
+        return shares, math.log(total) + largest
 
 
 def _checked_base_weights(problem: WeightingProblem, base_weights: Any) -> Floats:
@@ -146,8 +155,9 @@ def _checked_base_weights(problem: WeightingProblem, base_weights: Any) -> Float
         return np.ones(len(problem.units))
     base = checked_column(base_weights, "base_weights", len(problem.units))
     refuse_rows(base < 0, "base_weights", "is negative", "give weights of 0 or more")
-    if not np.isfinite(base.sum()):
-        raise UnusableInput("the sum of base_weights is infinite", hint="give smaller weights")
+    with np.errstate(over="ignore"):
+        if not np.isfinite(base.sum()):
+            raise UnusableInput("the sum of base_weights is infinite", hint="give smaller weights")
     for arm, name in enumerate(problem.units.arm_names):
         if not base[problem.units.arm == arm].any():
             raise UnusableInput(
@@ -162,18 +172,20 @@ def _moment_columns(problem: WeightingProblem, moments: int) -> tuple[tuple[str,
     Powers of standardised columns span the same moments as powers of the covariates, and their
     products are less alike.
     """
-    columns, _ = standardized(problem.units.matrix)
-    names, powers = list(problem.units.names), [columns]
+    columns, varies = standardized(problem.units.matrix)
+    names, powers, has_variation = list(problem.units.names), [columns], [varies]
     for power in range(2, moments + 1):
-        powers.append(standardized(columns**power)[0])
+        power_columns, varies = standardized(columns**power)
+        powers.append(power_columns)
+        has_variation.append(varies)
         names += [f"{name}^{power}" for name in problem.units.names]
-    stacked = powers[0] if moments == 1 else np.column_stack(powers)
-    varies = stacked.any(axis=0)
+    stacked = columns if moments == 1 else np.asfortranarray(np.hstack(powers))
+    varies = np.concatenate(has_variation)
     if varies.all():
         return tuple(names), stacked
     refuse_constant_covariates(varies)
     kept = tuple(name for name, is_kept in zip(names, varies, strict=True) if is_kept)
-    return kept, stacked[:, varies]
+    return kept, np.asfortranarray(stacked[:, varies])
 
 
 def _refuse_infeasible(

@@ -107,7 +107,7 @@ def treatment_scores(
     >>> scores.arms
     ('new', 'old')
     >>> scores.probabilities[:2].round(3).tolist()
-    [[0.647, 0.353], [0.455, 0.545]]
+    [[0.647, 0.353], [0.454, 0.546]]
     """
     units = design_units(treat, X, several_arms=True)
     if isinstance(model, str):

@@ -11,7 +11,7 @@ import numpy as np
 from equipoise_matching.designs.design import Design, DesignEstimand
 from equipoise_matching.designs.units import DesignUnits, design_units
 from equipoise_matching.matching.options import Estimand
-from equipoise_matching.matching.units import Floats, Truths
+from equipoise_matching.matching.units import Floats, Truths, power_of_two
 from equipoise_matching.shared.errors import UnusableInput
 
 ROUNDING = 1e-9
@@ -106,18 +106,20 @@ def _focal_arm(units: DesignUnits, estimand: str, focal: Any) -> int | None:
 def standardized(matrix: Floats) -> tuple[Floats, Truths]:
     """Return the columns with mean 0 and standard deviation 1, and whether each column varies.
 
-    The shapes are (n, k) and (k,). A constant column becomes 0. The divisor of the variance is n.
+    The shapes are (n, k) and (k,). Each column is contiguous in the memory. A constant column
+    becomes 0. The divisor of the variance is n.
     """
-    largest = np.abs(matrix).max(axis=0)
-    varies = np.ptp(matrix, axis=0) > _CONSTANT_TOLERANCE * largest
-    # Divide by the largest number first, because squares of 1e200 would be infinite.
-    columns = matrix / np.where(largest > 0, largest, 1.0)
-    columns -= columns.mean(axis=0)
-    # A second centring removes the rounding error of the first.
-    columns -= columns.mean(axis=0)
-    deviations = np.sqrt(np.mean(columns**2, axis=0))
-    columns /= np.where(varies, deviations, 1.0)
-    columns[:, ~varies] = 0.0
+    columns = np.empty(matrix.shape, order="F")
+    varies = np.zeros(matrix.shape[1], dtype=np.bool_)
+    for index in range(matrix.shape[1]):
+        # Squares of 1e200 would be infinite, so that the column is divided by a power of two.
+        column = np.divide(matrix[:, index], power_of_two(matrix[:, index]))
+        low, high = float(column.min()), float(column.max())
+        varies[index] = high - low > _CONSTANT_TOLERANCE * max(abs(low), abs(high))
+        column -= column.mean()
+        # A second centring removes the rounding error of the first.
+        column -= column.mean()
+        columns[:, index] = column / np.sqrt(column @ column / len(column)) if varies[index] else 0
     return columns, varies
 
 
@@ -131,14 +133,14 @@ def refuse_constant_covariates(varies: Truths) -> None:
 
 
 def refuse_mean_outside_range(
-    problem: WeightingProblem, arm: int, names: tuple[str, ...], columns: Floats, mean: Floats
+    problem: WeightingProblem, arm: int, names: tuple[str, ...], constraints: Floats
 ) -> None:
-    """Raise `UnusableInput` if a mean lies outside the range of its column in an arm.
+    """Raise `UnusableInput` if a mean of the target is outside the range of its column in an arm.
 
-    ``columns`` has shape (rows of the arm, k), and ``mean`` (k,), both in standard deviations. No
-    weights of the arm give such a mean.
+    ``constraints`` are the columns of the arm minus the means of the target, shape (k, rows of the
+    arm), in standard deviations. No weights of the arm give a mean outside its range.
     """
-    is_outside = (mean < columns.min(axis=0) - ROUNDING) | (mean > columns.max(axis=0) + ROUNDING)
+    is_outside = (constraints.min(axis=1) > ROUNDING) | (constraints.max(axis=1) < -ROUNDING)
     for index in np.flatnonzero(is_outside):
         raise UnusableInput(
             f"no weights of arm {problem.units.arm_names[arm]} give {names[index]} the mean of "
@@ -155,22 +157,25 @@ def weighted_design(
     estimand: DesignEstimand,
     details: Mapping[str, Any],
     focal: int | None = None,
+    columns: Floats | None = None,
 ) -> Design:
     """Return the design of these weights, with the numbers that judge weights among its details.
 
     They are the largest weight, the largest share of an arm's total weight in one row, and the
-    largest difference between two arms' weighted means in standard deviations of all rows. With arms
-    that are not 0 and 1, the value of the ``focal`` arm is a detail, too.
+    largest difference between two arms' weighted means in standard deviations of all rows. With
+    arms that are not 0 and 1, the value of the ``focal`` arm is a detail, too. ``columns`` are the
+    standardised covariates, if they are known.
     """
     largest_share, means = 0.0, []
-    columns, _ = standardized(units.matrix)
+    if columns is None:
+        columns, _ = standardized(units.matrix)
     for arm in range(len(units.arms)):
-        rows = np.flatnonzero(units.arm == arm)
+        shares = np.where(units.arm == arm, weights, 0.0)
         # The largest weight is taken out first, so that the sum of large weights is finite.
-        scaled = weights[rows] / weights[rows].max()
-        shares = scaled / scaled.sum()
+        shares /= shares.max()
+        shares /= shares.sum()
         largest_share = max(largest_share, float(shares.max()))
-        means.append(shares @ columns[rows])
+        means.append(columns.T @ shares)
     common: dict[str, Any] = {}
     if focal is not None and units.arms != (0, 1):
         common["Focal arm"] = units.arms[focal]
