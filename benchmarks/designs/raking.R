@@ -12,7 +12,7 @@ covariates <- matrix(values[(rows + 1):(rows * (columns + 1))], rows, columns)
 colnames(covariates) <- paste0("x", 1:columns)
 controls <- data.frame(covariates[treatment == 0, ])
 formula <- reformulate(colnames(covariates))
-before <- Sys.time()
+before <- proc.time()
 means <- c("(Intercept)" = 1, colMeans(covariates[treatment == 1, ]))
 design <- svydesign(ids = ~1, weights = rep(1, nrow(controls)), data = controls)
 raked <- calibrate(
@@ -20,6 +20,6 @@ raked <- calibrate(
   population = means * nrow(controls), calfun = "raking", epsilon = 1e-8, maxit = 100
 )
 found <- weights(raked)
-seconds <- as.numeric(difftime(Sys.time(), before, units = "secs"))
+used <- proc.time() - before
 writeBin(as.double(found), file.path(folder, "weights.bin"))
-cat(sprintf("%.6f\n", seconds))
+cat(sprintf("%.6f %.6f\n", used[["elapsed"]], used[["user.self"]] + used[["sys.self"]]))

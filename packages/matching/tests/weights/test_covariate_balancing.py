@@ -124,7 +124,7 @@ def test_the_over_identified_score_minimises_the_distance_of_the_paper(estimand:
     start = np.array([0.1, 0.5, 0.3, -0.3, 0.1]) * (-1 if estimand == "ATC" else 1)
     found = minimize(
         distance, start, method="Nelder-Mead",
-        options={"xatol": 1e-9, "fatol": 1e-14, "maxiter": 20_000, "maxfev": 20_000},
+        options={"xatol": 1e-8, "fatol": 1e-13, "maxiter": 20_000, "maxfev": 20_000},
     )  # fmt: skip
     design = covariate_balancing_score(
         sample.treat, sample.matrix, estimand=estimand, over_identified=True
@@ -141,13 +141,13 @@ def test_the_over_identified_score_minimises_the_distance_of_the_paper(estimand:
 def test_the_j_statistic_has_the_mean_of_its_chi_squared_distribution() -> None:
     # The model is right, so that the statistic has 3 degrees of freedom in large samples.
     statistics = []
-    for seed in range(100):
+    for seed in range(60):
         random = np.random.default_rng(seed)
-        matrix = random.normal(size=(500, 2))
-        treat = random.random(500) < 1 / (1 + np.exp(-0.5 * matrix[:, 0]))
+        matrix = random.normal(size=(300, 2))
+        treat = random.random(300) < 1 / (1 + np.exp(-0.5 * matrix[:, 0]))
         design = covariate_balancing_score(treat, matrix, estimand="ATE", over_identified=True)
         statistics.append(design.details["J statistic"])
-    error = np.sqrt(2 * 3 / 100)
+    error = np.sqrt(2 * 3 / 60)
     assert abs(np.mean(statistics) - 3) < 4 * error
 
 

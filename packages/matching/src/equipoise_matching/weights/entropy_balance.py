@@ -27,8 +27,8 @@ MAX_IMBALANCE = 1e-8
 _TOLERANCE = 1e-11
 """Difference of a moment at which the search stops."""
 _BLOCK_PRODUCTS = 200_000
-"""Multiplications of a block: it stays in the cache, and OpenBLAS starts no threads for it."""
-_MIN_BLOCK_ROWS = 256
+"""Multiplications of a block: it stays in the cache, and BLAS starts no threads for it."""
+_MIN_BLOCK_ROWS = 32
 _CLEAR_PART = 0.3
 """Part of the largest multiplier from which an error names a column."""
 
@@ -79,7 +79,9 @@ def entropy_balance(
     if moments not in (1, 2, 3):
         raise UnusableInput(f"moments is {moments!r}", hint="give 1, 2 or 3")
     base = _checked_base_weights(problem, base_weights)
-    names, columns = _moment_columns(problem, int(moments))
+    covariates, varies = standardized(problem.units.matrix)
+    refuse_constant_covariates(varies)
+    names, columns = _moment_columns(problem.units.names, covariates, int(moments))
     target = np.average(columns[problem.target_rows], axis=0, weights=base[problem.target_rows])
     weights = base.copy()
     iterations, imbalance = 0, 0.0
@@ -103,6 +105,7 @@ def entropy_balance(
         weights,
         estimand=estimand,
         focal=problem.focal,
+        columns=covariates,
         details={
             "Moments": int(moments),
             "Iterations": iterations,
@@ -127,7 +130,8 @@ class _EntropyDual:
     def __call__(self, multipliers: Floats) -> Evaluation:
         """Return the dual, its gradient and its Hessian."""
         shares, value = self._shares_and_value(multipliers)
-        gradient = self.constraints @ shares
+        # Unlike a product by BLAS, einsum gives the same bits on any number of threads.
+        gradient = np.einsum("ij,j->i", self.constraints, shares)
         second_moments = np.zeros((len(multipliers), len(multipliers)))
         block_rows = max(_BLOCK_PRODUCTS // len(multipliers) ** 2, _MIN_BLOCK_ROWS)
         for start in range(0, len(shares), block_rows):
@@ -140,7 +144,7 @@ class _EntropyDual:
         return self._shares_and_value(multipliers)[0]
 
     def _shares_and_value(self, multipliers: Floats) -> tuple[Floats, float]:
-        exponents = multipliers @ self.constraints
+        exponents = np.einsum("i,ij->j", multipliers, self.constraints)
         exponents += self.log_base
         largest = float(exponents.max())
         exponents -= largest
@@ -166,26 +170,23 @@ def _checked_base_weights(problem: WeightingProblem, base_weights: Any) -> Float
     return base
 
 
-def _moment_columns(problem: WeightingProblem, moments: int) -> tuple[tuple[str, ...], Floats]:
+def _moment_columns(
+    covariates: tuple[str, ...], columns: Floats, moments: int
+) -> tuple[tuple[str, ...], Floats]:
     """Return names and standardised columns of the powers of the covariates that vary.
 
     Powers of standardised columns span the same moments as powers of the covariates, and their
     products are less alike.
     """
-    columns, varies = standardized(problem.units.matrix)
-    names, powers, has_variation = list(problem.units.names), [columns], [varies]
-    for power in range(2, moments + 1):
+    if moments == 1 and columns.any(axis=0).all():
+        return covariates, columns
+    names, kept = [], []
+    for power in range(1, moments + 1):
         power_columns, varies = standardized(columns**power)
-        powers.append(power_columns)
-        has_variation.append(varies)
-        names += [f"{name}^{power}" for name in problem.units.names]
-    stacked = columns if moments == 1 else np.asfortranarray(np.hstack(powers))
-    varies = np.concatenate(has_variation)
-    if varies.all():
-        return tuple(names), stacked
-    refuse_constant_covariates(varies)
-    kept = tuple(name for name, is_kept in zip(names, varies, strict=True) if is_kept)
-    return kept, np.asfortranarray(stacked[:, varies])
+        for index in np.flatnonzero(varies):
+            names.append(covariates[index] if power == 1 else f"{covariates[index]}^{power}")
+            kept.append(power_columns[:, index])
+    return tuple(names), np.stack(kept).T
 
 
 def _refuse_infeasible(

@@ -112,14 +112,22 @@ def standardized(matrix: Floats) -> tuple[Floats, Truths]:
     columns = np.empty(matrix.shape, order="F")
     varies = np.zeros(matrix.shape[1], dtype=np.bool_)
     for index in range(matrix.shape[1]):
+        column = columns[:, index]
+        column[:] = matrix[:, index]
+        # No product here comes from BLAS, whose bits depend on the number of threads.
+        extremes = np.array([column.min(), column.max()])
         # Squares of 1e200 would be infinite, so that the column is divided by a power of two.
-        column = np.divide(matrix[:, index], power_of_two(matrix[:, index]))
-        low, high = float(column.min()), float(column.max())
+        scale = power_of_two(extremes)
+        low, high = (extremes / scale).tolist()
         varies[index] = high - low > _CONSTANT_TOLERANCE * max(abs(low), abs(high))
+        if not varies[index]:
+            column[:] = 0.0
+            continue
+        column /= scale
         column -= column.mean()
         # A second centring removes the rounding error of the first.
         column -= column.mean()
-        columns[:, index] = column / np.sqrt(column @ column / len(column)) if varies[index] else 0
+        column /= np.sqrt(np.einsum("i,i->", column, column) / len(column))
     return columns, varies
 
 
@@ -175,7 +183,7 @@ def weighted_design(
         shares /= shares.max()
         shares /= shares.sum()
         largest_share = max(largest_share, float(shares.max()))
-        means.append(columns.T @ shares)
+        means.append(np.einsum("ij,i->j", columns, shares))
     common: dict[str, Any] = {}
     if focal is not None and units.arms != (0, 1):
         common["Focal arm"] = units.arms[focal]
