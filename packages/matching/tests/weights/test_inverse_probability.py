@@ -6,10 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from equipoise_matching.designs.design import Design
 from equipoise_matching.shared.errors import UnusableInput
 from equipoise_matching.weights.inverse_probability import (
     inverse_probability_weights,
@@ -168,20 +165,3 @@ def test_several_arms_need_a_focal_arm(arguments: dict[str, Any], message: str) 
 def test_arms_without_overlap_are_refused_by_overlap_weights() -> None:
     with pytest.raises(UnusableInput, match="does not overlap"):
         overlap_weights(TREAT, X, scores=TREAT.astype(float))
-
-
-@settings(max_examples=60, deadline=None)
-@given(
-    st.lists(
-        st.tuples(st.integers(0, 1), st.floats(allow_nan=True, width=32)), min_size=1, max_size=12
-    ),
-    st.sampled_from(["ATT", "ATC", "ATE"]),
-)
-def test_any_data_give_weights_or_one_line(rows: list[tuple[int, float]], estimand: Any) -> None:
-    treat, column = [row[0] for row in rows], [[row[1]] for row in rows]
-    try:
-        design: Design = inverse_probability_weights(treat, column, estimand=estimand)
-    except UnusableInput as error:
-        assert "\n" not in error.what
-        return
-    assert np.isfinite(design.weights).all() and (design.weights >= 0).all()
