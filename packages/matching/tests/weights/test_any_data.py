@@ -65,3 +65,9 @@ def test_any_data_give_weights_or_one_line(
     assert np.isfinite(design.weights).all()
     assert (design.weights >= 0).all()
     assert len(design.weights) == len(treat)
+
+
+def test_a_treatment_with_a_million_values_is_refused_with_their_number() -> None:
+    rows = np.arange(1_000_000)
+    with pytest.raises(UnusableInput, match="treat has 1000000 different values"):
+        entropy_balance(rows, rows % 7)
