@@ -10,6 +10,7 @@ only from earlier entries of this list:
 - ``charts``: charts of effects and of balance (the extra ``equipoise-matching[charts]``)
 - ``genetic``: genetic optimisation using derivatives
 - ``matching``: matching and balance on arrays
+- ``weights``: weights that make the arms alike, without choosing rows
 - ``observation``: the effect of a change, from a log
 - ``tables``: the functions of ``matching`` for data frames, CSV and Parquet files
 """
@@ -37,6 +38,14 @@ if TYPE_CHECKING:
     from equipoise_matching.matching.univariate import balance_uv
     from equipoise_matching.shared.errors import UnusableInput
     from equipoise_matching.tables.interface import observe
+    from equipoise_matching.weights.covariate_balancing import covariate_balancing_score
+    from equipoise_matching.weights.energy_balance import energy_balance
+    from equipoise_matching.weights.entropy_balance import entropy_balance
+    from equipoise_matching.weights.inverse_probability import (
+        inverse_probability_weights,
+        overlap_weights,
+    )
+    from equipoise_matching.weights.scores import treatment_scores
 
 __all__ = [
     "GenMatchResult",
@@ -47,8 +56,12 @@ __all__ = [
     "balance_uv",
     "compare_designs",
     "design_of_match",
+    "covariate_balancing_score",
+    "energy_balance",
+    "entropy_balance",
     "gen_match",
     "genoud",
+    "inverse_probability_weights",
     "ks_boot",
     "love_plot",
     "match",
@@ -57,8 +70,10 @@ __all__ = [
     "match_fitness",
     "observe",
     "overlap_plot",
+    "overlap_weights",
     "propensity_score",
     "qq_stats",
+    "treatment_scores",
 ]
 
 _MODULES = {
@@ -70,8 +85,12 @@ _MODULES = {
     "balance_uv": "matching.univariate",
     "compare_designs": "designs.comparison",
     "design_of_match": "designs.matches",
+    "covariate_balancing_score": "weights.covariate_balancing",
+    "energy_balance": "weights.energy_balance",
+    "entropy_balance": "weights.entropy_balance",
     "gen_match": "matching.gen_match",
     "genoud": "genetic.genoud",
+    "inverse_probability_weights": "weights.inverse_probability",
     "ks_boot": "matching.distributions",
     "love_plot": "designs.comparison",
     "match": "matching.match",
@@ -80,8 +99,10 @@ _MODULES = {
     "match_fitness": "matching.fitness",
     "observe": "tables.interface",
     "overlap_plot": "designs.drawing",
+    "overlap_weights": "weights.inverse_probability",
     "propensity_score": "matching.propensity",
     "qq_stats": "matching.distributions",
+    "treatment_scores": "weights.scores",
 }
 
 

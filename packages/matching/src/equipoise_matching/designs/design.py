@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 LEFT_OUT = -1
 """Stratum of a row that a design leaves out."""
+DesignEstimand = Estimand | Literal["ATO"]
+"""Effect of a design; overlap weights have the effect in the overlap (ATO)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,7 +39,8 @@ class Design:
     method
         Name of the function that made the design, such as ``optimal_match``.
     estimand
-        The effect on the treated (ATT), on the controls (ATC) or on all (ATE).
+        The effect on the treated (ATT), on the controls (ATC), on all (ATE) or on the rows in the
+        overlap of the arms (ATO).
     units
         The treatment and the covariates of the rows.
     weights
@@ -54,7 +57,7 @@ class Design:
     """
 
     method: str
-    estimand: Estimand
+    estimand: DesignEstimand
     units: DesignUnits = field(repr=False)
     weights: Floats = field(repr=False)
     strata: Indices | None = field(default=None, repr=False)

@@ -10,9 +10,9 @@ import numpy as np
 from equipoise_matching.matching.frames import (
     check_present,
     columns_of,
-    distinct_texts,
     matrix_of,
     python_value,
+    value_indices_of,
 )
 from equipoise_matching.matching.units import Floats, Indices, Truths, check_length
 from equipoise_matching.shared.errors import UnusableInput
@@ -71,10 +71,9 @@ def design_units(treat: Any, X: Any, *, several_arms: bool = False) -> DesignUni
     check_present(column, name)
     values = np.unique(column) if column.dtype.kind in "biufSU" else None
     if values is None or not set(values.tolist()) <= {0, 1}:
-        texts, arm = distinct_texts(column, name)
-        labels = tuple(
-            python_value(column[np.flatnonzero(arm == index)[0]]) for index in range(len(texts))
-        )
+        arm = value_indices_of(column, name)
+        first_rows = np.unique(arm, return_index=True)[1]
+        labels = tuple(python_value(value) for value in column[first_rows])
     else:
         arm, labels = column.astype(np.int64), (0, 1)
     counts = np.bincount(arm, minlength=len(labels))

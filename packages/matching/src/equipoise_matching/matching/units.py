@@ -201,6 +201,8 @@ def check_length(length: int, name: str, rows: int) -> None:
 
 def refuse_non_finite(values: Floats, name: str) -> None:
     """Raise `UnusableInput` for missing values, then for infinite values."""
+    if np.isfinite(values).all():
+        return
     refuse_rows(np.isnan(values), name, "is missing", leave_out_hint())
     refuse_rows(np.isinf(values), name, "is infinite", FINITE_HINT)
 
