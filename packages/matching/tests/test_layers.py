@@ -27,7 +27,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "effects": TEXT | {"matching"},
     "designs": TEXT | {"charts", "matching", "effects", "_native"},
     "weights": TEXT | {"matching", "effects", "designs"},
-    "observation": TEXT | {"charts", "matching"},
+    "observation": TEXT | {"charts", "matching", "effects"},
     "tables": TEXT | {"matching", "effects", "designs", "weights", "observation"},
     "__init__": frozenset(
         {"shared", "genetic", "matching", "effects", "designs", "weights", "observation", "tables"}

@@ -10,6 +10,8 @@ only from earlier entries of this list:
 - ``charts``: charts of effects and of balance (the extra ``equipoise-matching[charts]``)
 - ``genetic``: genetic optimisation using derivatives
 - ``matching``: matching and balance on arrays
+- ``effects``: effects after a design, and their sensitivity to hidden factors
+- ``designs``: designs without an outcome: which rows are compared, and their weights
 - ``observation``: the effect of a change, from a log
 - ``tables``: the functions of ``matching`` for data frames, CSV and Parquet files
 """
@@ -19,6 +21,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from equipoise_matching.effects.aipw import aipw_effect, aipw_effects
+    from equipoise_matching.effects.imputed import PooledEffect, effect_of_imputations, pool_effects
+    from equipoise_matching.effects.result import EffectEstimate
+    from equipoise_matching.effects.robustness import RobustnessValue, robustness_value
+    from equipoise_matching.effects.sensitivity import (
+        EValue,
+        RosenbaumBounds,
+        e_value,
+        rosenbaum_bounds,
+    )
     from equipoise_matching.genetic.genoud import genoud
     from equipoise_matching.matching.balance import match_balance
     from equipoise_matching.matching.distributions import ks_boot, qq_stats
@@ -32,11 +44,20 @@ if TYPE_CHECKING:
     from equipoise_matching.tables.interface import observe
 
 __all__ = [
+    "EValue",
+    "EffectEstimate",
     "GenMatchResult",
     "MatchByResult",
     "MatchResult",
+    "PooledEffect",
+    "RobustnessValue",
+    "RosenbaumBounds",
     "UnusableInput",
+    "aipw_effect",
+    "aipw_effects",
     "balance_uv",
+    "e_value",
+    "effect_of_imputations",
     "gen_match",
     "genoud",
     "ks_boot",
@@ -45,16 +66,28 @@ __all__ = [
     "match_by",
     "match_fitness",
     "observe",
+    "pool_effects",
     "propensity_score",
     "qq_stats",
+    "robustness_value",
+    "rosenbaum_bounds",
 ]
 
 _MODULES = {
+    "EValue": "effects.sensitivity",
+    "EffectEstimate": "effects.result",
     "GenMatchResult": "matching.gen_match",
     "MatchByResult": "matching.stratified",
     "MatchResult": "matching.match",
+    "PooledEffect": "effects.imputed",
+    "RobustnessValue": "effects.robustness",
+    "RosenbaumBounds": "effects.sensitivity",
     "UnusableInput": "shared.errors",
+    "aipw_effect": "effects.aipw",
+    "aipw_effects": "effects.aipw",
     "balance_uv": "matching.univariate",
+    "e_value": "effects.sensitivity",
+    "effect_of_imputations": "effects.imputed",
     "gen_match": "matching.gen_match",
     "genoud": "genetic.genoud",
     "ks_boot": "matching.distributions",
@@ -63,8 +96,11 @@ _MODULES = {
     "match_by": "matching.stratified",
     "match_fitness": "matching.fitness",
     "observe": "tables.interface",
+    "pool_effects": "effects.imputed",
     "propensity_score": "matching.propensity",
     "qq_stats": "matching.distributions",
+    "robustness_value": "effects.robustness",
+    "rosenbaum_bounds": "effects.sensitivity",
 }
 
 
