@@ -20,7 +20,7 @@ class Data(NamedTuple):
     treat: Indices
     number: Floats
     binary: Floats
-    count: Floats
+    events: Floats
     time: Floats
     event: Indices
     weights: Floats
@@ -39,7 +39,7 @@ def data_of(seed: int, rows: int = 120, columns: int = 2, arms: int = 2) -> Data
     signal = 0.8 * x[:, 0] - 0.4 * x[:, -1] + 0.5 * treat
     number = signal + generator.normal(size=rows)
     binary = (generator.random(rows) < 1.0 / (1.0 + np.exp(-signal))).astype(np.float64)
-    count = generator.poisson(np.exp(0.4 * signal)).astype(np.float64)
+    events = generator.poisson(np.exp(0.4 * signal)).astype(np.float64)
     # Rounded times make ties.
     time = np.ceil(10.0 * generator.exponential(np.exp(-0.4 * signal))) / 10.0
     event = (generator.random(rows) < 0.7).astype(np.int64)
@@ -48,7 +48,7 @@ def data_of(seed: int, rows: int = 120, columns: int = 2, arms: int = 2) -> Data
     strata = np.empty(rows, dtype=np.int64)
     strata[treated] = np.arange(len(treated))
     strata[controls] = generator.integers(0, len(treated), len(controls))
-    return Data(x, treat, number, binary, count, time, event, weights, strata)
+    return Data(x, treat, number, binary, events, time, event, weights, strata)
 
 
 def design_of(data: Data, estimand: str = "ATT", **changes: Any) -> DesignRows:

@@ -23,7 +23,7 @@ PACKAGES = ("jsonlite", "sandwich", "survival", "mice", "MatchIt")
 TIME_LIMIT_S = 120.0
 RELATIVE = 1e-8
 SEEDS = (1, 2, 3)
-FAMILIES = {"gaussian": "number", "binomial": "binary", "poisson": "count"}
+FAMILIES = {"gaussian": "number", "binomial": "binary", "poisson": "events"}
 SCALES = {
     "gaussian": ("difference",),
     "binomial": ("difference", "risk ratio", "odds ratio"),

@@ -55,7 +55,7 @@ def test_the_estimate_and_its_error_are_those_of_the_formula(estimand: Any) -> N
     e, mu, t = chance_of(columns), outcome_of(columns), DATA.treat
     residual = DATA.number - mu
     if estimand == "ATE":
-        psi, target = residual * (t / e - (1 - t) / (1 - e)), np.ones(400)
+        psi, target = residual * (t / e - (1 - t) / (1 - e)), np.ones_like(t)
     elif estimand == "ATT":
         psi, target = residual * (t - (1 - t) * e / (1 - e)), t
     else:

@@ -14,6 +14,7 @@ from equipoise_matching.designs.units import design_units
 from equipoise_matching.effects.estimate import effect_of, effects_of, subgroup_effects_of
 from equipoise_matching.effects.sample import DesignRows
 from equipoise_matching.effects.weight_model import logistic_weight_model
+from equipoise_matching.matching.options import Estimand
 from equipoise_matching.shared.errors import UnusableInput
 from packages.matching.tests.effects.samples import Data, data_of, design_of
 
@@ -80,12 +81,12 @@ def test_the_error_for_a_population_counts_that_effects_differ_and_the_other_doe
 
 @pytest.mark.parametrize(
     ("scale", "outcome"),
-    [("risk ratio", "binary"), ("odds ratio", "binary"), ("rate ratio", "count")],
+    [("risk ratio", "binary"), ("odds ratio", "binary"), ("rate ratio", "events")],
 )
 def test_ratios_are_marginal(scale: Any, outcome: str) -> None:
     y = getattr(DATA, outcome)
     effect = effect_of(y, design_of(DATA, "ATE"), {"scale": scale})
-    family = models.families.Poisson() if outcome == "count" else models.families.Binomial()
+    family = models.families.Poisson() if outcome == "events" else models.families.Binomial()
     design = models.add_constant(DATA.x)
     means = []
     for arm in (1, 0):
@@ -205,7 +206,7 @@ def test_the_bootstrap_of_pairs_agrees_with_the_cluster_robust_error() -> None:
     assert drawn.error == "bootstrapped by strata (1000 samples)"
 
 
-def logistic_design(x: Any, treat: Any, estimand: str) -> Design:
+def logistic_design(x: Any, treat: Any, estimand: Estimand) -> Design:
     """Return the design of logistic weights, with the model of the weights."""
     predictors = models.add_constant(x)
     fitted = models.GLM(treat, predictors, family=models.families.Binomial()).fit(tol=1e-12)
@@ -216,12 +217,12 @@ def logistic_design(x: Any, treat: Any, estimand: str) -> Design:
     model = logistic_weight_model(predictors, treat == 1, e, estimand)
     return Design(
         "logistic_weights", estimand, design_units(treat, x), weights, weight_model=model
-    )  # type: ignore[arg-type] # fmt: skip
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("estimand", ["ATE", "ATT"])
 def test_m_estimation_of_weights_agrees_with_the_bootstrap_of_the_whole_design(
-    estimand: str,
+    estimand: Estimand,
 ) -> None:
     data = data_of(21, rows=600)
     design = logistic_design(data.x, data.treat, estimand)

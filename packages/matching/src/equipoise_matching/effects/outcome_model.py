@@ -97,7 +97,7 @@ def model_means(
                 per_weight += deviation / float(sample.weights.sum())
             gradient_of_parameters = sample.weight_model.derivatives.T @ per_weight
             influence[:, index] += sample.weight_model.shift(gradient_of_parameters)
-    notes = ()
+    notes: tuple[str, ...] = ()
     if left_out:
         notes = (f"not adjusted for {listed(left_out)}, which an arm's other covariates determine",)
     return ArmMeans(
@@ -168,7 +168,10 @@ def fit_arm(
     """Fit the weighted regression of an arm; the links are canonical."""
     if model == "linear":
         roots = np.sqrt(weights)
-        coefficients = np.linalg.lstsq(design * roots[:, None], outcome * roots, rcond=None)[0]
+        coefficients = np.asarray(
+            np.linalg.lstsq(design * roots[:, None], outcome * roots, rcond=None)[0],
+            dtype=np.float64,
+        )
         return ArmFit(coefficients, outcome - design @ coefficients, np.ones(len(outcome)))
     coefficients = fit_glm(outcome, design, weights, model, f"among the rows of {arm_name}")
     prediction, slope = _inverse_link(design @ coefficients, model)
@@ -200,10 +203,9 @@ def fit_glm(
         )
     if np.ptp(outcome) == 0.0 and (model == "logistic" or outcome[0] == 0.0):
         raise separated
-    failures = (exceptions.PerfectSeparationWarning, exceptions.ConvergenceWarning)
+    failures = (exceptions.ModelWarning, np.linalg.LinAlgError, ValueError)
     with warnings.catch_warnings():
-        for category in failures:
-            warnings.simplefilter("error", category)
+        warnings.simplefilter("error", exceptions.ModelWarning)
         warnings.simplefilter("ignore", RuntimeWarning)
         try:
             fitted = models.GLM(outcome, design, family=family, var_weights=weights).fit(

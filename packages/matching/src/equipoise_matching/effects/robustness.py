@@ -139,7 +139,7 @@ class RobustnessValue(Struct, frozen=True):
 def robustness_value(
     y: ArrayLike,
     treat: ArrayLike,
-    X: ArrayLike,
+    X: Any,
     *,
     benchmarks: Sequence[str] = (),
     multiples: Sequence[float] = (1.0, 2.0, 3.0),

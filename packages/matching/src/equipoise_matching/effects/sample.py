@@ -36,6 +36,8 @@ ErrorKind = Literal["design", "clusters", "rows", "bootstrap"]
 
 MIN_EFFECTIVE_STRATA = 40.0
 """Effective number of strata, (Σ size)² / Σ size², from which strata count as clusters."""
+MAX_WEIGHT_RATIO = 1e12
+"""Largest ratio of two positive weights of an arm; beyond it, sums lose the smaller one."""
 TARGET_ARMS = {"ATT": 1, "ATC": 0}
 """Position of the arm that the estimand averages over, in a design of two arms."""
 _LEFT_OUT = -1
@@ -252,6 +254,14 @@ def _used_rows(design: DesignRows) -> Truths:
             f"{design.method} uses no row of the arm {joined(empty)}, so there is no effect",
             hint="make a design that uses rows of every arm",
         )
+    for index, name in enumerate(arm_names(design.arms)):
+        used_weights = weights[is_used & (design.arm == index)]
+        if used_weights.max() > MAX_WEIGHT_RATIO * used_weights.min():
+            raise UnusableInput(
+                f"the weights of the arm {name} range from {used_weights.min():.3g} to "
+                f"{used_weights.max():.3g}, so single rows decide its mean",
+                hint="trim the weights, or give the effect on the overlap",
+            )
     return is_used
 
 

@@ -1,0 +1,1 @@
+"""Benchmarks of designs, weights and effects, next to their peers."""
