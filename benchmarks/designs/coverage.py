@@ -20,6 +20,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -83,7 +84,7 @@ def makers() -> tuple[dict[str, Callable[[DataSet], Any]], list[str]]:
         if function is None:
             missing.append(name)
         else:
-            found[name] = lambda data, maker=maker, function=function: maker(function, data)
+            found[name] = partial(maker, function)
     return found, missing
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,7 +93,8 @@ LALONDE_EFFECT = 1794.0
 @cache
 def _survey() -> _Survey:
     import pandas
-    import statsmodels.api as models
+
+    models: Any = importlib.import_module("statsmodels.api")
 
     from equipoise_matching.matching.datasets import cps_controls, lalonde
 
