@@ -288,3 +288,27 @@ def test_an_estimand_without_a_population_averages_over_the_weighted_sample() ->
     assert effect.estimate != effect_of(DATA.number, both, {}).estimate
     shifted = effect_of(DATA.x[:, 0] * (1 + DATA.treat), design_of(DATA, "ATO", strata=None), {})
     assert shifted.estimate == pytest.approx(average)
+
+
+def test_an_imbalance_that_the_design_leaves_is_named() -> None:
+    shifted = DATA.x + np.outer(DATA.treat, [0.0, 2.0])
+    rows = design_of(DATA, matrix=shifted, strata=None)
+    (caution, known) = effect_of(DATA.number, rows, {"covariates": None}).notes
+    assert caution.startswith("x1 of control differs by 2.")
+    assert "weighted means are biased if x1 matters" in caution
+    assert known == "the error treats the weights as known"
+    adjusted = effect_of(DATA.number, rows, {}).notes
+    assert "depends on the outcome's model" in adjusted[0]
+    balanced = np.column_stack([np.arange(120) // 2, np.arange(120) // 2]).astype(float)
+    pairs = design_of(
+        DATA, arm=np.arange(120) % 2, weights=np.ones(120), strata=np.arange(120) // 2,
+        matrix=balanced,
+    )  # fmt: skip
+    assert effect_of(DATA.number, pairs, {"covariates": None}).notes == ()
+
+
+def test_few_clusters_are_named() -> None:
+    effect = effect_of(
+        DATA.number, design_of(DATA), {"clusters": np.arange(120) % 8, "covariates": None}
+    )
+    assert "8 clusters are few: the interval may be too narrow" in effect.notes

@@ -9,6 +9,7 @@ Each file imports only from earlier entries of this list:
 - ``arm_means``: mean outcomes under each arm, and their contrasts
 - ``outcome_model``: g-computation with weighted regressions
 - ``survival``: hazard ratios and chances of survival
+- ``cautions``: sentences on an effect whose interval may be wrong
 - ``estimate``: the effect after a design, of each pair of arms and in subgroups
 - ``aipw``: augmented inverse probability weighting with cross-fitting
 - ``imputed``: several imputed data sets, pooled by Rubin's rules

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from numpy.typing import ArrayLike
 
 from equipoise_matching.effects.arm_means import ArmMeans, Contrast, check_scale, compare
+from equipoise_matching.effects.cautions import cautions
 from equipoise_matching.effects.outcome_model import default_model, model_means
 from equipoise_matching.effects.result import EffectEstimate, EffectEstimates
 from equipoise_matching.effects.sample import (
@@ -106,7 +107,9 @@ def effects_of(y: ArrayLike, design: DesignRows, options: EffectOptions) -> Effe
         )
         for contrast, error, pair in zip(contrasts, errors, pairs, strict=True)
     ]
-    return EffectEstimates(tuple(_with_weight_notes(effect, sample, choices) for effect in effects))
+    adjusted = sample.covariates.shape[1] > 0 and choices.scale not in SURVIVAL_SCALES
+    notes = tuple(cautions(sample, design, adjusted=adjusted))
+    return EffectEstimates(tuple(_with_notes(effect, sample, choices, notes) for effect in effects))
 
 
 def effect_of(y: ArrayLike, design: DesignRows, options: EffectOptions) -> EffectEstimate:
@@ -344,10 +347,11 @@ def _refuse_empty_arm(sample: EffectSample) -> None:
         raise UnusableInput("an arm has no row in a bootstrap sample", hint="give error='rows'")
 
 
-def _with_weight_notes(
-    effect: EffectEstimate, sample: EffectSample, choices: _Choices
+def _with_notes(
+    effect: EffectEstimate, sample: EffectSample, choices: _Choices, notes: tuple[str, ...]
 ) -> EffectEstimate:
-    """Add to the error how it treats the weights of a design without strata."""
+    """Add the notes, and how the error treats the weights of a design without strata."""
+    effect = replace(effect, notes=(*effect.notes, *notes))
     if choices.error == "bootstrap":
         return effect
     if sample.weight_model is not None and choices.scale not in SURVIVAL_SCALES:

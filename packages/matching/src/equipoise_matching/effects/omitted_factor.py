@@ -116,7 +116,7 @@ def partial_f2(explained: float, residual: float) -> float:
 
 
 def residuals(columns: Floats, predictors: Floats) -> Floats:
-    """Return what is left of columns (n, m) after the regression on predictors (n, p)."""
+    """Return the residuals (n, m) of columns after the regression on predictors (n, p)."""
     orthogonal, singular, _ = np.linalg.svd(predictors, full_matrices=False)
     orthogonal = orthogonal[:, singular > 1e-10 * singular[0]]
     # The second projection removes rounding errors of the first.
