@@ -125,7 +125,7 @@ def test_hazard_ratios_of_weighted_pairs_cover() -> None:
         effect = effect_of(
             np.minimum(lifetime, censoring),
             design,
-            {"event": (lifetime <= censoring).astype(int), "covariates": None},
+            {"event": (lifetime <= censoring).astype(int)},
         )
         hits += covers(effect)
     assert hits / DRAWS == pytest.approx(0.95, abs=WITHIN)

@@ -269,15 +269,17 @@ def _covariates(
     design: DesignRows, covariates: Any, is_used: Truths
 ) -> tuple[tuple[str, ...], Floats]:
     """Return the names and the used rows of the covariates of the outcome's model."""
-    if covariates is None:
-        return (), np.empty((int(is_used.sum()), 0))
     if isinstance(covariates, str):
         if covariates != "design":
             raise UnusableInput(
                 f"covariates is {covariates!r}",
                 hint='give a table, None for no covariates, or "design" for those of the design',
             )
-        return design.names, design.matrix[is_used]
+        if design.names:
+            return design.names, design.matrix[is_used]
+        covariates = None
+    if covariates is None:
+        return (), np.empty((int(is_used.sum()), 0))
     names, matrix = matrix_of(covariates)
     check_length(len(matrix), "covariates", len(is_used))
     return names, matrix[is_used]
