@@ -165,6 +165,8 @@ def test_several_arms_have_a_contrast_of_each_pair() -> None:
     mean = np.average(MANY.number[MANY.treat == 2], weights=MANY.weights[MANY.treat == 2])
     assert target[1].arm_values is not None
     assert target[1].arm_values[0] == pytest.approx(mean)
+    focal = effects_of(MANY.number, design_of(MANY, "ATT", strata=None, focal=2), {})
+    assert focal[1] == target[1]
 
 
 def test_subgroup_effects_have_p_values_under_a_false_discovery_rate() -> None:

@@ -154,6 +154,7 @@ class Design:
             self.units.matrix,
             self.method,
             self.weight_model,
+            self.details.get("Focal arm"),
         )
 
     def effect(self, y: ArrayLike, **options: Unpack[EffectOptions]) -> EffectEstimate:

@@ -155,6 +155,7 @@ def subgroup_effects_of(
             design.names,
             design.matrix,
             design.method,
+            focal=design.focal,
         )
         try:
             effect = effect_of(y, part, options)

@@ -84,6 +84,8 @@ class DesignRows:
         Name of the function that made the design.
     weight_model
         How the weights depend on a fitted model, if the errors shall include its uncertainty.
+    focal
+        The arm that ATT or ATC average over, if there are several arms or other labels than 0 and 1.
     """
 
     arm: Indices
@@ -95,6 +97,7 @@ class DesignRows:
     matrix: Floats = field(default_factory=lambda: np.empty((0, 0)))
     method: str = "weights"
     weight_model: WeightModel | None = None
+    focal: Any = None
 
 
 class RowsSource(Protocol):
@@ -200,7 +203,7 @@ def effect_sample(y: ArrayLike, design: DesignRows, options: EffectOptions) -> E
         event = codes == 1
     names, covariates = _covariates(design, options.get("covariates", "design"), is_used)
     clusters, cluster_name = _clusters(design, options, is_used)
-    target, target_is_weighted = _target(design, options.get("target"), rows)
+    target, target_is_weighted = _target(design, options.get("target", design.focal), rows)
     return EffectSample(
         rows,
         outcome,
