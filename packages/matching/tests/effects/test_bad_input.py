@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from equipoise_matching import aipw_effects, robustness_value, rosenbaum_bounds
 from equipoise_matching.effects.estimate import effects_of, subgroup_effects_of
 from equipoise_matching.effects.sample import DesignRows
 from equipoise_matching.shared.errors import UnusableInput
@@ -135,3 +136,48 @@ def test_random_input_gives_finite_effects_or_an_error_with_a_hint(
     assert 0.0 <= effect.p_value <= 1.0
     assert effect.interval[0] <= effect.estimate <= effect.interval[1]
     assert effect.summary()
+
+
+@settings(
+    max_examples=100,
+    deadline=None,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=[HealthCheck.too_slow],
+)
+@given(data=st.data(), rows=st.integers(2, 14), columns=st.integers(1, 3))
+def test_random_input_gives_a_sensitivity_or_an_error_with_a_hint(
+    data: Any, rows: int, columns: int
+) -> None:
+    def draw(values: Any) -> Any:
+        return np.array(data.draw(st.lists(values, min_size=rows, max_size=rows)))
+
+    y, treat = draw(NUMBERS), draw(st.integers(0, 1))
+    try:
+        bounds = rosenbaum_bounds(y, treat, draw(st.integers(-1, 4)), gammas=[1.0, 3.0])
+        assert all(0.0 <= row.p_value <= 1.0 for row in bounds.rows)
+        assert bounds.summary()
+    except UnusableInput as error:
+        assert error.hint
+    X = {f"x{index}": draw(NUMBERS) for index in range(columns)}
+    try:
+        value = robustness_value(y, treat, X, benchmarks=["x0"])
+        assert 0.0 <= value.value_of_interval <= value.value <= 1.0
+        assert value.summary()
+    except UnusableInput as error:
+        assert error.hint
+
+
+@settings(max_examples=25, deadline=None, phases=[Phase.explicit, Phase.generate])
+@given(data=st.data(), rows=st.integers(4, 14))
+def test_random_input_gives_an_augmented_estimate_or_an_error_with_a_hint(
+    data: Any, rows: int
+) -> None:
+    def draw(values: Any) -> Any:
+        return np.array(data.draw(st.lists(values, min_size=rows, max_size=rows)))
+
+    treat = draw(st.integers(0, 2))
+    try:
+        for effect in aipw_effects(draw(NUMBERS), treat, draw(NUMBERS), folds=2):
+            assert math.isfinite(effect.se)
+    except UnusableInput as error:
+        assert error.hint

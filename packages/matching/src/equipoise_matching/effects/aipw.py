@@ -17,6 +17,7 @@ It is consistent if one of both models is, and its error needs neither model's e
 from __future__ import annotations
 
 import copy
+import warnings
 from itertools import combinations
 from typing import Any, get_args
 
@@ -37,7 +38,7 @@ from equipoise_matching.effects.sample import (
 from equipoise_matching.effects.variance import error_of, with_interval
 from equipoise_matching.matching.frames import distinct_texts, matrix_of, python_value
 from equipoise_matching.matching.options import Estimand, check_whole_number
-from equipoise_matching.matching.units import Floats, Indices, check_length
+from equipoise_matching.matching.units import Floats, Indices, check_length, power_of_two
 from equipoise_matching.shared.errors import UnusableInput
 from equipoise_matching.shared.extras import require
 
@@ -258,6 +259,11 @@ def cross_fitted_means(
     treatment = treatment_learner if treatment_learner is not None else _ArmModel()
     outcome = outcome_learner if outcome_learner is not None else _OutcomeModel(model)
     columns = _standardised(sample.covariates)
+    # Least squares has no overflow after a division by a power of two; other learners get y itself.
+    scale_of_outcome = 1.0
+    if outcome_learner is None and model == "linear":
+        scale_of_outcome = power_of_two(sample.outcome)
+    y = sample.outcome / scale_of_outcome
     for index in range(int(fold.max()) + 1):
         is_inside = fold == index
         seen = np.flatnonzero(~is_inside)
@@ -274,12 +280,12 @@ def cross_fitted_means(
         for arm in range(arms):
             rows = seen[sample.arm[seen] == arm]
             fitted = copy.deepcopy(outcome)
-            fitted.fit(columns[rows], sample.outcome[rows])
+            fitted.fit(columns[rows], y[rows])
             prediction[inside, arm] = _predicted_mean(fitted, columns[inside])
     clipped = int((probability < min_probability).any(axis=1).sum())
     probability = np.maximum(probability, min_probability)
     is_in_arm = sample.arm[:, None] == np.arange(arms)
-    residual = np.where(is_in_arm, sample.outcome[:, None] - prediction, 0.0)
+    residual = np.where(is_in_arm, y[:, None] - prediction, 0.0)
     # The target's probability given the covariates: 1 for all rows, or that of its arm.
     in_target = sample.target > 0.0
     target_probability = np.ones((count, 1))
@@ -295,7 +301,7 @@ def cross_fitted_means(
         rows_noun = "row has" if clipped == 1 else "rows have"
         notes = (f"{clipped} {rows_noun} a probability of an arm below {min_probability:g}",)
     method = _method(treatment, outcome, int(fold.max()) + 1)
-    return ArmMeans(values, influence, 1, method, notes=notes)
+    return ArmMeans(scale_of_outcome * values, scale_of_outcome * influence, 1, method, notes=notes)
 
 
 def _method(treatment: Any, outcome: Any, folds: int) -> str:
@@ -311,8 +317,11 @@ def _learner_name(learner: Any) -> str:
 
 
 def _standardised(matrix: Floats) -> Floats:
-    spread = matrix.std(axis=0)
-    return np.asarray((matrix - matrix.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0))
+    largest = np.abs(matrix).max(axis=0)
+    columns = matrix / np.where(largest > 0.0, largest, 1.0)
+    columns = columns - columns.mean(axis=0)
+    spread = columns.std(axis=0)
+    return np.asarray(columns / np.where(spread > 1e-12, spread, 1.0))
 
 
 def _checked_predictions(values: Any, shape: tuple[int, ...], name: str) -> Floats:
@@ -352,14 +361,7 @@ class _ArmModel:
                 outcome, design, np.ones(len(arm)), "logistic", "treatment of the rows"
             )[:, None]
             return
-        models = require("statsmodels.api", "models of the treatment")
-        fitted = models.MNLogit(arm, design).fit(method="newton", maxiter=100, disp=False)
-        self.coefficients = np.asarray(fitted.params, dtype=np.float64)
-        if not fitted.mle_retvals["converged"] or not np.isfinite(self.coefficients).all():
-            raise UnusableInput(
-                "the covariates separate the arms, so there are no probabilities of treatment",
-                hint="leave out the covariate that decides the treatment",
-            )
+        self.coefficients = _multinomial_coefficients(arm, design)
 
     def predict_proba(self, columns: Floats) -> Floats:
         design = np.column_stack([np.ones(len(columns)), columns])[:, self.kept]
@@ -367,6 +369,28 @@ class _ArmModel:
         logits -= logits.max(axis=1, keepdims=True)
         odds = np.exp(logits)
         return np.asarray(odds / odds.sum(axis=1, keepdims=True))
+
+
+def _multinomial_coefficients(arm: Indices, design: Floats) -> Floats:
+    """Return the coefficients of all arms but the first (statsmodels), shape (p, arms − 1)."""
+    models = require("statsmodels.api", "models of the treatment")
+    exceptions = require("statsmodels.tools.sm_exceptions", "models of the treatment")
+    separated = UnusableInput(
+        "the covariates separate the arms, so there are no probabilities of treatment",
+        hint="leave out the covariate that decides the treatment",
+    )
+    failures = (exceptions.ModelWarning, np.linalg.LinAlgError, ValueError)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", exceptions.ModelWarning)
+        warnings.simplefilter("ignore", RuntimeWarning)
+        try:
+            fitted = models.MNLogit(arm, design).fit(method="newton", maxiter=100, disp=False)
+        except failures as failure:
+            raise separated from failure
+    coefficients = np.asarray(fitted.params, dtype=np.float64)
+    if not np.isfinite(coefficients).all():
+        raise separated
+    return coefficients
 
 
 class _OutcomeModel:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import ArrayLike
 
 from equipoise_matching.effects.omitted_factor import (
@@ -24,7 +25,12 @@ from equipoise_matching.effects.omitted_factor import (
 )
 from equipoise_matching.matching.frames import matrix_of
 from equipoise_matching.matching.match import aligned
-from equipoise_matching.matching.units import Floats, checked_column, refuse_rows
+from equipoise_matching.matching.units import (
+    Floats,
+    checked_column,
+    power_of_two,
+    refuse_rows,
+)
 from equipoise_matching.report import UNKNOWN, TextTable
 from equipoise_matching.shared import html
 from equipoise_matching.shared.errors import UnusableInput
@@ -77,6 +83,21 @@ class RobustnessValue(Struct, frozen=True):
     share: float
     confidence: float
     bounds: tuple[BenchmarkBound, ...] = ()
+
+    def rescaled(self, factor: float) -> RobustnessValue:
+        """Return the result with slopes and errors multiplied by a factor."""
+        bounds = tuple(
+            replace(
+                bound,
+                estimate=None if bound.estimate is None else factor * bound.estimate,
+                se=None if bound.se is None else factor * bound.se,
+                interval=None
+                if bound.interval is None
+                else (factor * bound.interval[0], factor * bound.interval[1]),
+            )
+            for bound in self.bounds
+        )
+        return replace(self, estimate=factor * self.estimate, se=factor * self.se, bounds=bounds)
 
     def facts(self) -> list[tuple[str, str]]:
         """Return names and values."""
@@ -204,13 +225,16 @@ def robustness_value(
         kept = np.flatnonzero(checked > 0)
         outcome, treatment, matrix = outcome[kept], treatment[kept], matrix[kept]
         roots = np.sqrt(checked[kept] / checked[kept].max())
-    return _robustness_value(
-        _Regression(outcome, treatment, matrix, roots),
+    # Divided by powers of two, no square overflows.
+    scale_of_outcome, scale_of_treatment = power_of_two(outcome), power_of_two(treatment)
+    value = _robustness_value(
+        _Regression(outcome / scale_of_outcome, treatment / scale_of_treatment, matrix, roots),
         [(name, names.index(name)) for name in benchmarks],
         multiples,
         share,
         confidence,
     )
+    return value.rescaled(scale_of_outcome / scale_of_treatment)
 
 
 class _Regression(Struct, frozen=True):

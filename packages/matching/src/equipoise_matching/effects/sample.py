@@ -85,7 +85,7 @@ class DesignRows:
     weight_model
         How the weights depend on a fitted model, if the errors shall include its uncertainty.
     focal
-        The arm that ATT or ATC average over, if there are several arms or other labels than 0 and 1.
+        The arm that ATT or ATC average over, if there are several arms.
     """
 
     arm: Indices

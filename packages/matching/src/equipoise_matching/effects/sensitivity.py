@@ -29,6 +29,7 @@ from equipoise_matching.matching.units import (
     Indices,
     Truths,
     checked_column,
+    power_of_two,
     treated_rows,
 )
 from equipoise_matching.report import UNKNOWN, TextTable
@@ -165,7 +166,8 @@ def rosenbaum_bounds(
     treated = treated_rows(checked_column(treat, "treat", len(stratum)), "treat")
     kept = np.flatnonzero(stratum >= 0)
     outcome = checked_column(np.asarray(y)[kept], "y", len(kept))
-    outcome, treated, sets = _complete_sets(outcome, treated[kept], stratum[kept])
+    scale = power_of_two(outcome) if len(kept) else 1.0
+    outcome, treated, sets = _complete_sets(outcome / scale, treated[kept], stratum[kept])
     tail = (1.0 - confidence) / 2.0
     counts = np.bincount(sets)
     blocks = set_blocks(treated, sets)
@@ -187,11 +189,14 @@ def rosenbaum_bounds(
         def interval(gamma: float) -> tuple[float | None, float | None]:
             return m_interval_at(outcome, treated, blocks, gamma, tail)
 
-    rows = tuple(GammaRow(float(gamma), p_value(gamma), *interval(gamma)) for gamma in gammas)
+    def row(gamma: float) -> GammaRow:
+        low, high = (None if end is None else scale * end for end in interval(gamma))
+        return GammaRow(float(gamma), p_value(gamma), low, high)
+
     return RosenbaumBounds(
         "signed rank" if (counts == 2).all() else "M",
         len(counts),
-        rows,
+        tuple(map(row, gammas)),
         largest_gamma(p_value, 2.0 * tail),
         confidence,
     )
