@@ -314,3 +314,36 @@ def test_few_clusters_are_named() -> None:
         DATA.number, design_of(DATA), {"clusters": np.arange(120) % 8, "covariates": None}
     )
     assert "8 clusters are few: the interval may be too narrow" in effect.notes
+
+
+@pytest.mark.parametrize("correction", ["HC1", "HC3"])
+def test_the_corrections_by_rows_are_those_of_statsmodels(correction: Any) -> None:
+    treat = DATA.treat[:, None]
+    centred = DATA.x - DATA.x.mean(axis=0)
+    fitted = models.OLS(
+        DATA.number, models.add_constant(np.column_stack([treat, centred, treat * centred]))
+    ).fit(cov_type=correction)
+    design = design_of(DATA, "ATE", weights=np.ones(120), strata=None)
+    effect = effect_of(DATA.number, design, {"variance": "sample", "correction": correction})
+    assert effect.se == pytest.approx(fitted.bse[1])
+    assert f"({correction})" in effect.error
+
+
+def test_with_clusters_of_one_row_both_corrections_are_those_of_rows_but_for_their_factor() -> None:
+    design = design_of(DATA, strata=np.arange(120))
+    for correction, factor in (("HC1", 119 / 120), ("HC3", 1.0)):
+        options: Any = {"variance": "sample", "correction": correction}
+        by_rows = effect_of(DATA.number, design, {**options, "error": "rows"})
+        by_clusters = effect_of(DATA.number, design, {**options, "error": "clusters"})
+        assert by_clusters.se**2 == pytest.approx(120 / 119 * factor * by_rows.se**2)
+
+
+def test_rows_with_large_weights_are_named_if_the_correction_matters() -> None:
+    even = effect_of(DATA.number, design_of(DATA, weights=np.ones(120)), {})
+    assert not any("large weights" in note for note in even.notes)
+    heavy = np.where(np.arange(120) % 20 == 0, 30.0, 1.0)
+    effect = effect_of(DATA.number, design_of(DATA, weights=heavy), {})
+    (note,) = (note for note in effect.notes if "large weights" in note)
+    corrected = effect_of(DATA.number, design_of(DATA, weights=heavy), {"correction": "HC3"})
+    assert note.endswith(f"the error is {100 * (corrected.se / effect.se - 1):.0f} % larger")
+    assert not any("large weights" in note for note in corrected.notes)

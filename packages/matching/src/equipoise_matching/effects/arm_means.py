@@ -28,6 +28,8 @@ class ArmMeans(Struct, frozen=True):
     """How the means were computed, as part of a sentence."""
     correction: str = "HC0"
     """Correction of the influence for small samples, if the rows are independent."""
+    largest_leverage: float = 0.0
+    """Largest weight of a row in its own prediction, between 0 and 1."""
     notes: tuple[str, ...] = ()
 
 

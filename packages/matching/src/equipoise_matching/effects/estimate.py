@@ -20,6 +20,7 @@ from equipoise_matching.effects.cautions import cautions
 from equipoise_matching.effects.outcome_model import default_model, model_means
 from equipoise_matching.effects.result import EffectEstimate, EffectEstimates
 from equipoise_matching.effects.sample import (
+    Correction,
     DesignRows,
     EffectOptions,
     EffectSample,
@@ -47,6 +48,10 @@ from equipoise_matching.shared.extras import require
 SURVIVAL_SCALES = frozenset({"hazard ratio", "survival difference"})
 REPLICATIONS = 500
 """Default number of bootstrap samples."""
+MIN_LEVERAGE = 0.1
+"""Leverage of a row below which no correction matters."""
+MAX_RATIO_OF_ERRORS = 1.1
+"""Ratio of the errors with HC3 and with HC1 above which a note names it."""
 MAX_SUBGROUPS = 200
 """Largest number of subgroups; a column with more values is not a grouping."""
 
@@ -75,6 +80,9 @@ def effects_of(y: ArrayLike, design: DesignRows, options: EffectOptions) -> Effe
     ``error``
         "design" for the recommended error, "clusters" (strata, or ``clusters``), "rows", or
         "bootstrap".
+    ``correction``
+        Correction for small samples (``variance``): by default "HC1" with clusters, "HC3" by rows.
+        With clusters, "HC3" covers better if a few rows have large weights.
     ``clusters``
         Shape (n,), clusters that contain the strata, such as schools.
     ``redesign``
@@ -107,8 +115,9 @@ def effects_of(y: ArrayLike, design: DesignRows, options: EffectOptions) -> Effe
         )
         for contrast, error, pair in zip(contrasts, errors, pairs, strict=True)
     ]
+    notes = _leverage_notes(sample, choices, means, errors, pairs)
     adjusted = sample.covariates.shape[1] > 0 and choices.scale not in SURVIVAL_SCALES
-    notes = tuple(cautions(sample, design, adjusted=adjusted))
+    notes = (*notes, *cautions(sample, design, adjusted=adjusted))
     return EffectEstimates(tuple(_with_notes(effect, sample, choices, notes) for effect in effects))
 
 
@@ -193,6 +202,7 @@ class _Choices(Struct, frozen=True):
     replications: int = REPLICATIONS
     seed: int = 0
     redesign: Redesign | None = None
+    correction: Correction | None = None
 
 
 def _checked_choices(options: EffectOptions) -> _Choices:
@@ -213,11 +223,19 @@ def _checked_choices(options: EffectOptions) -> _Choices:
         options.get("replications", REPLICATIONS),
         options.get("seed", 0),
         options.get("redesign"),
+        options.get("correction"),
     )
-    kinds = {"scale": Scale, "error": ErrorKind, "variance": Variance, "model": OutcomeModel}
+    kinds = {
+        "scale": Scale,
+        "error": ErrorKind,
+        "variance": Variance,
+        "model": OutcomeModel,
+        "correction": Correction,
+    }
     for name, kind in kinds.items():
         value = getattr(choices, name)
-        if value not in get_args(kind) and not (name == "model" and value is None):
+        is_default = name in ("model", "correction") and value is None
+        if value not in get_args(kind) and not is_default:
             raise UnusableInput(
                 f"there is no {name} {value!r}", hint=f"choose one of {', '.join(get_args(kind))}"
             )
@@ -256,7 +274,7 @@ def _contrasts(
         means = survival_means(sample, float(at if at is not None else np.nan))
     else:
         model = choices.model or default_model(sample.outcome, scale)
-        means = model_means(sample, model, choices.variance)
+        means = model_means(sample, model, choices.variance, choices.correction)
     return [compare(means, scale, *pair, sample.arm_names) for pair in pairs], means
 
 
@@ -275,6 +293,34 @@ def _hazard_contrast(sample: EffectSample, first: int, second: int) -> Contrast:
     influence = np.zeros(len(sample))
     influence[rows] = contrast.influence
     return Contrast(contrast.value, influence)
+
+
+def _leverage_notes(
+    sample: EffectSample,
+    choices: _Choices,
+    means: ArmMeans,
+    errors: Sequence[ErrorEstimate],
+    pairs: Sequence[tuple[int, int]],
+) -> tuple[str, ...]:
+    """Return a note if the correction HC3 makes a cluster-robust error much larger."""
+    if (
+        choices.correction is not None
+        or means.correction != "HC1"
+        or means.largest_leverage < MIN_LEVERAGE
+        or choices.error == "bootstrap"
+    ):
+        return ()
+    contrasts, corrected = _contrasts(sample, replace(choices, correction="HC3"), pairs)
+    ratios = [
+        error_of(contrast.influence, sample, corrected.parameters, "HC3").se / error.se
+        for contrast, error in zip(contrasts, errors, strict=True)
+        if error.se > 0.0
+    ]
+    ratio = max(ratios, default=1.0)
+    if ratio < MAX_RATIO_OF_ERRORS:
+        return ()
+    percent = f"{100.0 * (ratio - 1.0):.0f} %"
+    return (f'a few rows have large weights: with correction="HC3" the error is {percent} larger',)
 
 
 def _fields(sample: EffectSample, means: ArmMeans, pair: tuple[int, int]) -> dict[str, Any]:

@@ -29,7 +29,7 @@ import numpy as np
 from msgspec import Struct
 
 from equipoise_matching.effects.arm_means import ArmMeans
-from equipoise_matching.effects.sample import EffectSample, OutcomeModel, Variance
+from equipoise_matching.effects.sample import Correction, EffectSample, OutcomeModel, Variance
 from equipoise_matching.matching.units import Floats, power_of_two
 from equipoise_matching.shared.errors import UnusableInput
 from equipoise_matching.shared.extras import require
@@ -55,7 +55,10 @@ class ArmFit(Struct, frozen=True):
 
 
 def model_means(
-    sample: EffectSample, model: OutcomeModel, variance: Variance = "population"
+    sample: EffectSample,
+    model: OutcomeModel,
+    variance: Variance = "population",
+    correction: Correction | None = None,
 ) -> ArmMeans:
     """Return the means under each arm by g-computation.
 
@@ -69,8 +72,11 @@ def model_means(
     if not columns.shape[1]:
         # All models fit the weighted mean, and only the linear one exists if the mean is 0.
         model = "linear"
+    if correction is None:
+        correction = "HC3" if sample.clusters is None else "HC1"
     arms = len(sample.arm_names)
     values, influence = np.zeros(arms), np.zeros((len(sample), arms))
+    largest_leverage = 0.0
     for index, name in enumerate(sample.arm_names):
         rows = np.flatnonzero(sample.arm == index)
         weights = sample.weights[rows] / float(sample.weights[rows].mean())
@@ -82,8 +88,9 @@ def model_means(
         gradient = (sample.target * slope) @ design
         direction = np.linalg.solve(triangle, np.linalg.solve(triangle.T, gradient))
         residual = fit.residual
-        if sample.clusters is None:
-            leverage = (orthogonal**2).sum(axis=1)
+        leverage = (orthogonal**2).sum(axis=1)
+        largest_leverage = max(largest_leverage, float(leverage.max()))
+        if correction == "HC3":
             residual = residual / (1.0 - np.minimum(leverage, MAX_LEVERAGE))
         influence[rows, index] = weights * residual * (design[rows] @ direction)
         deviation = prediction - values[index]
@@ -105,7 +112,8 @@ def model_means(
         influence * scale,
         arms * design.shape[1],
         _method(model, columns.shape[1]),
-        "HC3",
+        correction,
+        largest_leverage,
         notes,
     )
 

@@ -33,6 +33,7 @@ Scale = Literal[
 OutcomeModel = Literal["linear", "logistic", "poisson"]
 Variance = Literal["population", "sample"]
 ErrorKind = Literal["design", "clusters", "rows", "bootstrap"]
+Correction = Literal["HC1", "HC3"]
 
 MIN_EFFECTIVE_STRATA = 40.0
 """Effective number of strata, (Σ size)² / Σ size², from which strata count as clusters."""
@@ -54,6 +55,7 @@ class EffectOptions(TypedDict, total=False):
     at: float | None
     variance: Variance
     error: ErrorKind
+    correction: Correction | None
     clusters: ArrayLike | None
     redesign: Redesign | None
     replications: int

@@ -5,8 +5,10 @@ in its estimating equations. The variance of independent rows is Σ φ_i², and 
 clusters g is Σ_g (Σ_{i in g} φ_i)² (Liang and Zeger 1986, Biometrika 73(1)). The factors for small
 samples are those of MacKinnon and White (1985, J. Econometrics 29(3)):
 
-- HC1 with G clusters, n rows and p parameters: G/(G − 1) · (n − 1)/(n − p);
-- HC3: each residual is divided by 1 − h, the rest of its own leverage.
+- HC1 with G clusters, n rows and p parameters: G/(G − 1) · (n − 1)/(n − p). Rows without clusters
+  are clusters of their own.
+- HC3: each residual is divided by 1 − h, the rest of its own leverage; clusters have the factor
+  G/(G − 1) too.
 """
 
 from __future__ import annotations
@@ -40,16 +42,17 @@ def error_of(
 ) -> ErrorEstimate:
     """Return the standard error of an estimate from the influence (n,) of each row.
 
-    ``parameters`` is the number of coefficients of the outcome's model. If the sample has clusters,
-    the factor is HC1; else the influence already has the ``correction``.
+    ``parameters`` is the number of coefficients of the outcome's model. The influence already has
+    the correction HC3; HC0 means that there is none.
     """
     count = len(sample)
     # Divided by a power of two, no square overflows.
     scale = power_of_two(influence)
     influence = influence / scale
     if sample.clusters is None:
+        factor = count / max(1, count - parameters) if correction == "HC1" else 1.0
         return ErrorEstimate(
-            scale * math.sqrt(float((influence**2).sum())),
+            scale * math.sqrt(factor * float((influence**2).sum())),
             max(1.0, count - parameters),
             f"heteroskedasticity-robust by rows ({correction})",
         )
@@ -60,9 +63,12 @@ def error_of(
             f"there is {clusters} cluster, which gives no standard error",
             hint="give a design with more strata, or error='rows'",
         )
-    factor = clusters / (clusters - 1) * (count - 1) / max(1, count - parameters)
+    factor = clusters / (clusters - 1)
+    if correction == "HC1":
+        factor *= (count - 1) / max(1, count - parameters)
     error = scale * math.sqrt(factor * float((sums**2).sum()))
-    return ErrorEstimate(error, clusters - 1.0, f"cluster-robust by {sample.cluster_name} (HC1)")
+    name = "G/(G − 1)" if correction == "HC0" else correction
+    return ErrorEstimate(error, clusters - 1.0, f"cluster-robust by {sample.cluster_name} ({name})")
 
 
 def resamples(clusters: Indices | None, count: int, replications: int, seed: int) -> list[Indices]:
