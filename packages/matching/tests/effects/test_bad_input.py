@@ -17,7 +17,7 @@ from equipoise_matching.shared.errors import UnusableInput
 from packages.matching.tests.effects.samples import data_of, design_of
 
 DATA = data_of(51)
-SEPARATING = (DATA.binary * 2.0 - 1.0)[:, None]
+SEPARATING = np.column_stack([DATA.x[:, 0], DATA.binary * 2.0 - 1.0])
 
 
 def with_value(values: Any, row: int, value: float) -> Any:
@@ -56,10 +56,15 @@ def with_value(values: Any, row: int, value: float) -> Any:
         (DATA.number, {}, {"clusters": np.zeros(120)}, "1 cluster, which gives no standard error"),
         (DATA.number, {"strata": None}, {"error": "clusters"}, "weights without strata"),
         (DATA.number, {}, {"target": 5}, "target is 5, which is not an arm"),
-        (DATA.binary, {}, {"covariates": SEPARATING}, "separate the values of the outcome"),
+        (DATA.binary, {}, {"covariates": SEPARATING}, "x1 separates the values of the outcome"),
         (0.0 * DATA.binary, {}, {"scale": "risk ratio", "covariates": None}, "no risk ratio"),
         (0.0 * DATA.binary + 1, {}, {"scale": "odds ratio", "covariates": None}, "no odds ratio"),
-        (0.0 * DATA.events, {}, {"scale": "rate ratio"}, "separate the values of the outcome"),
+        (
+            0.0 * DATA.events,
+            {},
+            {"scale": "rate ratio"},
+            "outcome among the rows of control is always 0",
+        ),
         (
             DATA.number,
             {},

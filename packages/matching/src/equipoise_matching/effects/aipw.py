@@ -358,7 +358,7 @@ class _ArmModel:
         if self.arms == 2:
             outcome = arm.astype(np.float64)
             self.coefficients = fit_glm(
-                outcome, design, np.ones(len(arm)), "logistic", "treatment of the rows"
+                outcome, design, np.ones(len(arm)), "logistic", "the treatment"
             )[:, None]
             return
         self.coefficients = _multinomial_coefficients(arm, design)
@@ -410,7 +410,7 @@ class _OutcomeModel:
         self.coefficients = np.zeros(design.shape[1])
         kept = independent_columns_of(design)
         self.coefficients[kept] = fit_glm(
-            outcome, design[:, kept], np.ones(len(outcome)), self.model, "in an arm"
+            outcome, design[:, kept], np.ones(len(outcome)), self.model, "the outcome in an arm"
         )
 
     def predict(self, columns: Floats) -> Floats:

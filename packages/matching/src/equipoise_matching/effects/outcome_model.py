@@ -23,6 +23,7 @@ Greifer and Stuart 2021 (Epidemiologic Reviews 43(1)), and the vignette of Match
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -68,6 +69,7 @@ def model_means(
     scale = power_of_two(sample.outcome) if model == "linear" else 1.0
     outcome = sample.outcome / scale
     columns, left_out = independent_covariates(sample)
+    kept_names = [name for name in sample.names if name not in left_out]
     design = np.column_stack([np.ones(len(sample)), columns])
     if not columns.shape[1]:
         # All models fit the weighted mean, and only the linear one exists if the mean is 0.
@@ -80,7 +82,7 @@ def model_means(
     for index, name in enumerate(sample.arm_names):
         rows = np.flatnonzero(sample.arm == index)
         weights = sample.weights[rows] / float(sample.weights[rows].mean())
-        fit = fit_arm(outcome[rows], design[rows], weights, model, name)
+        fit = fit_arm(outcome[rows], design[rows], weights, model, name, kept_names)
         predictor = design @ fit.coefficients
         prediction, slope = _inverse_link(predictor, model)
         values[index] = float(sample.target @ prediction)
@@ -171,7 +173,12 @@ def _dependent_columns(columns: Floats) -> Any:
 
 
 def fit_arm(
-    outcome: Floats, design: Floats, weights: Floats, model: OutcomeModel, arm_name: str
+    outcome: Floats,
+    design: Floats,
+    weights: Floats,
+    model: OutcomeModel,
+    arm_name: str,
+    names: Sequence[str],
 ) -> ArmFit:
     """Fit the weighted regression of an arm; the links are canonical."""
     if model == "linear":
@@ -181,13 +188,19 @@ def fit_arm(
             dtype=np.float64,
         )
         return ArmFit(coefficients, outcome - design @ coefficients, np.ones(len(outcome)))
-    coefficients = fit_glm(outcome, design, weights, model, f"among the rows of {arm_name}")
+    place = f"the outcome among the rows of {arm_name}"
+    coefficients = fit_glm(outcome, design, weights, model, place, names)
     prediction, slope = _inverse_link(design @ coefficients, model)
     return ArmFit(coefficients, outcome - prediction, slope)
 
 
 def fit_glm(
-    outcome: Floats, design: Floats, weights: Floats, model: OutcomeModel, place: str
+    outcome: Floats,
+    design: Floats,
+    weights: Floats,
+    model: OutcomeModel,
+    place: str,
+    names: Sequence[str] = (),
 ) -> Floats:
     """Return the coefficients of a weighted logistic or Poisson regression (statsmodels).
 
@@ -197,10 +210,6 @@ def fit_glm(
     models = require("statsmodels.api", "outcome models")
     exceptions = require("statsmodels.tools.sm_exceptions", "outcome models")
     family = models.families.Binomial() if model == "logistic" else models.families.Poisson()
-    separated = UnusableInput(
-        f"the covariates separate the values of the outcome {place}",
-        hint='give covariates=None for the weighted means, or model="linear"',
-    )
     if model == "logistic" and not ((outcome >= 0.0) & (outcome <= 1.0)).all():
         raise UnusableInput(
             "a logistic model needs an outcome of 0 and 1", hint='give model="linear"'
@@ -210,24 +219,43 @@ def fit_glm(
             "a Poisson model needs an outcome of 0 or more", hint='give model="linear"'
         )
     if np.ptp(outcome) == 0.0 and (model == "logistic" or outcome[0] == 0.0):
-        raise separated
+        raise UnusableInput(
+            f"{place} is always {outcome[0]:g}, so there is no {MODEL_NAMES[model]} model",
+            hint='give covariates=None for the weighted means, or model="linear"',
+        )
+    glm = models.GLM(outcome, design, family=family, var_weights=weights)
     failures = (exceptions.ModelWarning, np.linalg.LinAlgError, ValueError)
     with warnings.catch_warnings():
         warnings.simplefilter("error", exceptions.ModelWarning)
         warnings.simplefilter("ignore", RuntimeWarning)
         try:
-            fitted = models.GLM(outcome, design, family=family, var_weights=weights).fit(
-                maxiter=100, tol=1e-13, tol_criterion="params"
-            )
-        except failures as warning:
-            raise separated from warning
+            fitted = glm.fit(maxiter=100, tol=1e-9, tol_criterion="params")
+        except failures as failure:
+            raise _separation(glm, place, names) from failure
     coefficients = np.asarray(fitted.params, dtype=np.float64)
     if (
         not np.isfinite(coefficients).all()
         or np.abs(design @ coefficients).max() > MAX_LINEAR_PREDICTOR
     ):
-        raise separated
+        raise _separation(glm, place, names)
     return coefficients
+
+
+def _separation(glm: Any, place: str, names: Sequence[str]) -> UnusableInput:
+    """Return the error; the covariate is the one whose coefficient grows fastest."""
+    subject = "the covariates separate"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            coefficients = np.abs(np.asarray(glm.fit(maxiter=15).params)[1:])
+        except (np.linalg.LinAlgError, ValueError):
+            coefficients = np.zeros(0)
+    if len(coefficients) == len(names) > 0 and np.isfinite(coefficients).all():
+        subject = f"{names[int(coefficients.argmax())]} separates"
+    return UnusableInput(
+        f"{subject} the values of {place}, so there is no finite slope",
+        hint='give model="linear", or covariates= without it',
+    )
 
 
 def _inverse_link(predictor: Floats, model: OutcomeModel) -> tuple[Floats, Floats]:
