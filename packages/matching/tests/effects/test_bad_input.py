@@ -63,7 +63,7 @@ def with_value(values: Any, row: int, value: float) -> Any:
             0.0 * DATA.events,
             {},
             {"scale": "rate ratio"},
-            "outcome among the rows of control is always 0",
+            "rows of control is always 0",
         ),
         (
             DATA.number,

@@ -333,8 +333,8 @@ def test_with_clusters_of_one_row_both_corrections_are_those_of_rows_but_for_the
     design = design_of(DATA, strata=np.arange(120))
     for correction, factor in (("HC1", 119 / 120), ("HC3", 1.0)):
         options: Any = {"variance": "sample", "correction": correction}
-        by_rows = effect_of(DATA.number, design, {**options, "error": "rows"})
-        by_clusters = effect_of(DATA.number, design, {**options, "error": "clusters"})
+        by_rows = effect_of(DATA.number, design, options | {"error": "rows"})
+        by_clusters = effect_of(DATA.number, design, options | {"error": "clusters"})
         assert by_clusters.se**2 == pytest.approx(120 / 119 * factor * by_rows.se**2)
 
 

@@ -29,7 +29,10 @@ def robustness_value_of(f_squared: float) -> float:
     """Return the robustness value of the treatment's partial f² (equation 20, q = 1)."""
     if math.isinf(f_squared):
         return 1.0
-    return (math.sqrt(f_squared**2 + 4.0 * f_squared) - f_squared) / 2.0
+    if f_squared == 0.0:
+        return 0.0
+    # The difference √(f⁴ + 4f²) − f² would lose all digits of a large f².
+    return 2.0 / (math.sqrt(1.0 + 4.0 / f_squared) + 1.0)
 
 
 def significance_robustness_value(
