@@ -51,6 +51,21 @@ def _whole_sample(data: DataSet) -> Any:
     return Design("no design", "ATE", design_units(data.treat, data.x), np.ones(len(data.y)))
 
 
+def _with_weight_model(make: Any, estimand: str, data: DataSet) -> Any:
+    """The weights of a logistic score, with its equations for M-estimation."""
+    from equipoise_matching import propensity_score
+    from equipoise_matching.designs.design import Design
+    from equipoise_matching.effects.weight_model import logistic_weight_model
+
+    options = {} if estimand == "ATO" else {"estimand": estimand}
+    design = make(data.treat, data.x, **options)
+    e = propensity_score(data.x, data.treat).score
+    scaled = (data.x - data.x.mean(axis=0)) / data.x.std(axis=0)
+    predictors = np.column_stack([np.ones(len(e)), scaled])
+    model = logistic_weight_model(predictors, data.treat == 1, e, estimand)
+    return Design(design.method, design.estimand, design.units, design.weights, weight_model=model)
+
+
 MAKERS: dict[str, Callable[[Any, DataSet], Any]] = {
     "optimal_match": lambda make, data: make(data.treat, data.x),
     "full_match": lambda make, data: make(data.treat, data.x),
@@ -85,6 +100,10 @@ def makers() -> tuple[dict[str, Callable[[DataSet], Any]], list[str]]:
             missing.append(name)
         else:
             found[name] = partial(maker, function)
+    for name, estimand in (("inverse_probability_weights", "ATE"), ("overlap_weights", "ATO")):
+        if name in found:
+            function = getattr(equipoise_matching, name)
+            found[f"{name} + model"] = partial(_with_weight_model, function, estimand)
     return found, missing
 
 
@@ -217,7 +236,7 @@ def table(rows: list[dict[str, Any]]) -> Iterator[str]:
     for population in dict.fromkeys(key[0] for key in cells):
         yield f"{population}"
         yield (
-            f"  {'design':28} {'estimator':12} {'sets':>5} {'failed':>6} {'coverage %':>13} "
+            f"  {'design':35} {'estimator':12} {'sets':>5} {'failed':>6} {'coverage %':>13} "
             f"{'bias':>17} {'width':>9} {'se/spread':>9}"
         )
         for (name, design, estimator), cell in cells.items():
@@ -226,9 +245,9 @@ def table(rows: list[dict[str, Any]]) -> Iterator[str]:
             used = [row for row in cell if "estimate" in row]
             failed = len(cell) - len(used)
             if len(used) < 2:
-                yield f"  {design:28} {estimator:12} {len(used):5} {failed:6}"
+                yield f"  {design:35} {estimator:12} {len(used):5} {failed:6}"
                 continue
-            yield f"  {design:28} {estimator:12} {len(used):5} {failed:6} {cell_text(used)}"
+            yield f"  {design:35} {estimator:12} {len(used):5} {failed:6} {cell_text(used)}"
         yield ""
 
 
