@@ -11,6 +11,8 @@ only from earlier entries of this list:
 - ``genetic``: genetic optimisation using derivatives
 - ``matching``: matching and balance on arrays
 - ``weights``: weights that make the arms alike, without choosing rows
+- ``effects``: effects after a design, and their sensitivity to hidden factors
+- ``designs``: designs without an outcome: which rows are compared, and their weights
 - ``observation``: the effect of a change, from a log
 - ``tables``: the functions of ``matching`` for data frames, CSV and Parquet files
 """
@@ -27,6 +29,16 @@ if TYPE_CHECKING:
     )
     from equipoise_matching.designs.drawing import overlap_plot
     from equipoise_matching.designs.matches import design_of_match
+    from equipoise_matching.effects.aipw import aipw_effect, aipw_effects
+    from equipoise_matching.effects.imputed import PooledEffect, effect_of_imputations, pool_effects
+    from equipoise_matching.effects.result import EffectEstimate
+    from equipoise_matching.effects.robustness import RobustnessValue, robustness_value
+    from equipoise_matching.effects.sensitivity import (
+        EValue,
+        RosenbaumBounds,
+        e_value,
+        rosenbaum_bounds,
+    )
     from equipoise_matching.genetic.genoud import genoud
     from equipoise_matching.matching.balance import match_balance
     from equipoise_matching.matching.distributions import ks_boot, qq_stats
@@ -48,9 +60,14 @@ if TYPE_CHECKING:
     from equipoise_matching.weights.scores import treatment_scores
 
 __all__ = [
+    "EValue",
+    "EffectEstimate",
     "GenMatchResult",
     "MatchByResult",
     "MatchResult",
+    "PooledEffect",
+    "RobustnessValue",
+    "RosenbaumBounds",
     "UnusableInput",
     "balance_of_imputations",
     "balance_uv",
@@ -59,6 +76,11 @@ __all__ = [
     "covariate_balancing_score",
     "energy_balance",
     "entropy_balance",
+    "aipw_effect",
+    "aipw_effects",
+    "balance_uv",
+    "e_value",
+    "effect_of_imputations",
     "gen_match",
     "genoud",
     "inverse_probability_weights",
@@ -74,12 +96,22 @@ __all__ = [
     "propensity_score",
     "qq_stats",
     "treatment_scores",
+    "pool_effects",
+    "propensity_score",
+    "qq_stats",
+    "robustness_value",
+    "rosenbaum_bounds",
 ]
 
 _MODULES = {
+    "EValue": "effects.sensitivity",
+    "EffectEstimate": "effects.result",
     "GenMatchResult": "matching.gen_match",
     "MatchByResult": "matching.stratified",
     "MatchResult": "matching.match",
+    "PooledEffect": "effects.imputed",
+    "RobustnessValue": "effects.robustness",
+    "RosenbaumBounds": "effects.sensitivity",
     "UnusableInput": "shared.errors",
     "balance_of_imputations": "designs.comparison",
     "balance_uv": "matching.univariate",
@@ -88,6 +120,11 @@ _MODULES = {
     "covariate_balancing_score": "weights.covariate_balancing",
     "energy_balance": "weights.energy_balance",
     "entropy_balance": "weights.entropy_balance",
+    "aipw_effect": "effects.aipw",
+    "aipw_effects": "effects.aipw",
+    "balance_uv": "matching.univariate",
+    "e_value": "effects.sensitivity",
+    "effect_of_imputations": "effects.imputed",
     "gen_match": "matching.gen_match",
     "genoud": "genetic.genoud",
     "inverse_probability_weights": "weights.inverse_probability",
@@ -103,6 +140,11 @@ _MODULES = {
     "propensity_score": "matching.propensity",
     "qq_stats": "matching.distributions",
     "treatment_scores": "weights.scores",
+    "pool_effects": "effects.imputed",
+    "propensity_score": "matching.propensity",
+    "qq_stats": "matching.distributions",
+    "robustness_value": "effects.robustness",
+    "rosenbaum_bounds": "effects.sensitivity",
 }
 
 

@@ -8,13 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from equipoise_matching.effects.omitted_factor import robustness_value_of
 from equipoise_matching.matching.units import Floats
-from equipoise_matching.observation.hidden_factor import (
-    Regression,
-    _robustness,
-    fit_regression,
-    robustness_of,
-)
+from equipoise_matching.observation.hidden_factor import Regression, fit_regression, robustness_of
 
 models: Any = importlib.import_module("statsmodels.api")
 
@@ -56,7 +52,7 @@ def test_a_factor_as_strong_as_the_robustness_value_leaves_nothing() -> None:
 
 def test_the_published_value_of_the_study_of_darfur_is_met() -> None:
     """Cinelli and Hazlett 2020, table 1: t = 4.18, 783 degrees of freedom, 13.9 %."""
-    assert _robustness(4.18**2 / 783) == pytest.approx(0.139, abs=5e-4)
+    assert robustness_value_of(4.18**2 / 783) == pytest.approx(0.139, abs=5e-4)
 
 
 def test_a_factor_that_is_the_multiple_of_the_strongest_covariate_leaves_nothing() -> None:

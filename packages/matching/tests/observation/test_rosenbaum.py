@@ -8,13 +8,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from equipoise_matching.observation import hidden_factor
+from equipoise_matching.effects.signed_rank import EXACT_PAIRS, gamma_to_change, interval_at
 from equipoise_matching.observation.effects import PairSubset
-from equipoise_matching.observation.hidden_factor import (
-    cluster_differences,
-    gamma_to_change,
-    interval_at,
-)
+from equipoise_matching.observation.hidden_factor import cluster_differences
 
 DRAW = np.random.default_rng(3)
 
@@ -50,7 +46,7 @@ def test_the_factor_that_changes_the_answer_is_that_of_all_signs_enumerated(
 @pytest.mark.parametrize("count", [20, 59, 400])
 def test_without_a_hidden_factor_the_interval_is_that_of_wilcoxon_s_test(count: int) -> None:
     differences = DRAW.normal(0.2, 1.0, count)
-    method = "exact" if count < hidden_factor.EXACT_PAIRS else "asymptotic"
+    method = "exact" if count < EXACT_PAIRS else "asymptotic"
     low, _ = interval_at(differences, 1.0)
     assert low is not None
     outside, inside = (

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from equipoise_matching.designs.units import DesignUnits, effective_size
+from equipoise_matching.effects.sample import DesignRows, EffectOptions
+from equipoise_matching.effects.weight_model import WeightModel
 from equipoise_matching.matching.frames import columns_of
 from equipoise_matching.matching.match import aligned
 from equipoise_matching.matching.options import Estimand
@@ -23,6 +26,9 @@ if TYPE_CHECKING:
     from equipoise_matching.designs.balance import DesignBalance
     from equipoise_matching.designs.covariate_balance import BinaryDifference, Denominator
     from equipoise_matching.designs.paragraph import MethodsParagraph
+    from equipoise_matching.effects.result import EffectEstimate, EffectEstimates
+    from equipoise_matching.effects.robustness import RobustnessValue
+    from equipoise_matching.effects.sensitivity import RosenbaumBounds
 
 LEFT_OUT = -1
 """Stratum of a row that a design leaves out."""
@@ -54,6 +60,8 @@ class Design:
         design with strata computes its pairs from them.
     details
         Further facts about the design, such as its total distance: name and value.
+    weight_model
+        How the weights depend on a fitted model, so that errors count its uncertainty; or ``None``.
     """
 
     method: str
@@ -63,6 +71,7 @@ class Design:
     strata: Indices | None = field(default=None, repr=False)
     matched_pairs: Indices | None = field(default=None, repr=False)
     details: Mapping[str, Any] = field(default_factory=dict)
+    weight_model: WeightModel | None = field(default=None, repr=False)
 
     def pairs(self) -> Indices:
         """Return a treated row and a control for each pair, shape (pairs, 2); rows count from 0.
@@ -179,6 +188,69 @@ class Design:
             columns["stratum"] = self.strata
         frame: DataFrame = pandas.DataFrame(columns)
         return frame[self.weights > 0]
+
+    def design_rows(self) -> DesignRows:
+        """Return the rows of the design as plain arrays."""
+        return DesignRows(
+            self.units.arm,
+            self.units.arms,
+            self.weights,
+            self.estimand,
+            self.strata,
+            self.units.names,
+            self.units.matrix,
+            self.method,
+            self.weight_model,
+            self.details.get("Focal arm"),
+        )
+
+    def effect(self, y: ArrayLike, **options: Unpack[EffectOptions]) -> EffectEstimate:
+        """Return the effect on the outcome y (n,) in a design of two arms, by g-computation.
+
+        The options are those of `effects_of`: ``covariates``, ``scale``, ``model``, ``event``,
+        ``at``, ``variance``, ``error``, ``clusters``, ``redesign``, ``replications``, ``seed``,
+        ``confidence``. Raise `UnusableInput` if the outcome or an option cannot be used.
+        """
+        from equipoise_matching.effects.estimate import effect_of
+
+        return effect_of(y, self.design_rows(), options)
+
+    def effects(self, y: ArrayLike, **options: Unpack[EffectOptions]) -> EffectEstimates:
+        """Return the effect for each pair of arms, with the options of `effect` and ``target``."""
+        from equipoise_matching.effects.estimate import effects_of
+
+        return effects_of(y, self.design_rows(), options)
+
+    def subgroup_effects(
+        self, y: ArrayLike, by: Any, **options: Unpack[EffectOptions]
+    ) -> EffectEstimates:
+        """Return the effect in each subgroup ``by`` (n,), under a false-discovery rate.
+
+        The options are those of `effect`. The adjusted p-values are those of Benjamini and
+        Hochberg (1995).
+        """
+        from equipoise_matching.effects.estimate import subgroup_effects_of
+
+        return subgroup_effects_of(y, by, self.design_rows(), options)
+
+    def rosenbaum_bounds(self, y: ArrayLike, **options: Any) -> RosenbaumBounds:
+        """Return Rosenbaum's bounds for pairs and matched sets (see `rosenbaum_bounds`)."""
+        from equipoise_matching.effects.sensitivity import rosenbaum_bounds
+
+        if self.strata is None:
+            raise UnusableInput(
+                f"{self.method} has no strata, so there are no bounds of Rosenbaum",
+                hint="use .robustness_value(y), or e_value(design.effect(y))",
+            )
+        return rosenbaum_bounds(y, self.units.treated.astype(int), self.strata, **options)
+
+    def robustness_value(self, y: ArrayLike, **options: Any) -> RobustnessValue:
+        """Return the robustness value of the weighted regression (see `robustness_value`)."""
+        from equipoise_matching.effects.robustness import robustness_value
+
+        covariates = dict(zip(self.units.names, self.units.matrix.T, strict=True))
+        treated = self.units.treated.astype(int)
+        return robustness_value(y, treated, covariates, weights=self.weights, **options)
 
     def facts(self) -> list[tuple[str, str]]:
         """Return names and values: the method, the numbers of rows and the details."""

@@ -2,11 +2,7 @@
 
 A hidden factor is a property of the rows that nobody measured.
 
-The first method is Rosenbaum's bounds for the signed-rank statistic (Rosenbaum 2002, Observational
-Studies, 2nd edition, §4.3). Within a pair, a hidden factor multiplies the odds of being the
-candidate by at most Γ. Without an effect, the difference of a pair is then positive with a chance
-between 1/(1+Γ) and Γ/(1+Γ). This bounds the p-value of the sum of the ranks of the positive
-differences. The interval at Γ has the effects that neither one-sided test rejects.
+The first method is Rosenbaum's bounds for the signed-rank statistic (``effects/signed_rank.py``).
 
 The second method compares a hidden factor with the strongest covariate (Cinelli and Hazlett 2020,
 JRSS B 82(1)). Its equations are for the slope of the treatment in a regression of the outcome. A
@@ -17,33 +13,25 @@ Partial f² is R²/(1 − R²).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 from msgspec import Struct
 
+from equipoise_matching.effects.omitted_factor import (
+    needed_multiple,
+    partial_f2,
+    robustness_value_of,
+)
+from equipoise_matching.effects.signed_rank import MAX_GAMMA, gamma_to_change, interval_at
 from equipoise_matching.matching.units import Floats, Indices, Truths
-from equipoise_matching.observation.effects import CONFIDENCE, MatchedSample, Pairs
+from equipoise_matching.observation.effects import MatchedSample, Pairs
 from equipoise_matching.observation.result import Contribution, GammaBound, HiddenBias, Robustness
 from equipoise_matching.observation.sample import Scales
-from equipoise_matching.shared.extras import require
 from equipoise_matching.shared.numbers import significant
 
 GAMMAS = (1.0, 1.5, 2.0, 3.0)
 """Factors Γ of the odds for which the result has an interval."""
-EXACT_PAIRS = 60
-"""Largest number of pairs with an exact p-value."""
-MAX_GAMMA = 100.0
-"""Largest factor of the odds that the search tries."""
-_TAIL_CHANCE = (1.0 - CONFIDENCE) / 2.0
-"""P-value below which a one-sided test rejects an effect."""
-_BISECTIONS = 34
-"""Bisection rounds for an effect or a factor of the odds."""
-MAX_MULTIPLE = 1000.0
-"""Largest multiple of a covariate's strength that is tried."""
-_MULTIPLE_BISECTIONS = 60
-"""Bisection rounds for a multiple of a covariate's strength."""
 _SINGULAR_TOLERANCE = 1e-10
 """Size below which an eigenvalue of the cross products counts as 0, relative to the largest."""
 
@@ -94,33 +82,6 @@ def _summary(gamma: float | None, count: int, kind: str, unit: str, version: str
     )
 
 
-def interval_at(differences: Floats, gamma: float) -> tuple[float | None, float | None]:
-    """Return the effects that a hidden factor of strength ``gamma`` leaves possible, at 95 %.
-
-    ``differences`` (pairs,) has candidate minus baseline for independent pairs. An end of the
-    interval is ``None`` if there are too few pairs.
-    """
-    high = _lower_end(-differences, gamma)
-    return _lower_end(differences, gamma), None if high is None else -high
-
-
-def gamma_to_change(differences: Floats) -> float | None:
-    """Return the smallest factor of the odds at which the interval includes 0.
-
-    Return at most ``MAX_GAMMA``, and ``None`` if the interval at a factor of 1 includes 0.
-    """
-
-    def shows_effect(gamma: float) -> bool:
-        return min(_p_value(differences, gamma), _p_value(-differences, gamma)) <= _TAIL_CHANCE
-
-    if not shows_effect(1.0):
-        return None
-    if shows_effect(MAX_GAMMA):
-        return MAX_GAMMA
-    log_gamma, _ = _bisect(lambda value: shows_effect(math.exp(value)), 0.0, math.log(MAX_GAMMA))
-    return math.exp(log_gamma)
-
-
 def cluster_differences(pairs: Pairs, residual: Floats, code: Indices) -> Floats:
     """Return the difference between each candidate cluster and one baseline cluster.
 
@@ -146,67 +107,6 @@ def cluster_differences(pairs: Pairs, residual: Floats, code: Indices) -> Floats
         used_control.add(control)
         cluster_means.append(float(means[combination_index]))
     return np.array(cluster_means)
-
-
-def _lower_end(differences: Floats, gamma: float) -> float | None:
-    """Return the smallest effect that the test does not reject as too small."""
-    if not len(differences):
-        return None
-    low, high = float(differences.min()), float(differences.max())
-    low -= max(high - low, abs(low), 1e-12)
-
-    def is_rejected(effect: float) -> bool:
-        return _p_value(differences - effect, gamma) <= _TAIL_CHANCE
-
-    return _bisect(is_rejected, low, high)[0] if is_rejected(low) else None
-
-
-def _bisect(
-    holds: Callable[[float], bool], low: float, high: float, rounds: int = _BISECTIONS
-) -> tuple[float, float]:
-    """Return two close values: the condition holds at the first, but not at the second."""
-    for _ in range(rounds):
-        middle = (low + high) / 2.0
-        low, high = (middle, high) if holds(middle) else (low, middle)
-    return low, high
-
-
-def _p_value(differences: Floats, gamma: float) -> float:
-    """Return the largest chance, without an effect, of a rank sum of at least this size."""
-    special: Any = require("scipy.special", "bounds")
-    different = differences[differences != 0.0]
-    count = len(different)
-    if not count:
-        return 1.0
-    ranks = _mean_ranks(np.abs(different))
-    rank_sum = float(ranks[different > 0.0].sum())
-    chance_positive = gamma / (1.0 + gamma)
-    if count <= EXACT_PAIRS:
-        return _exact_p_value(ranks, rank_sum, chance_positive)
-    mean = chance_positive * float(ranks.sum())
-    spread = math.sqrt(chance_positive * (1.0 - chance_positive) * float((ranks**2).sum()))
-    return float(special.ndtr((mean - rank_sum) / spread))
-
-
-def _mean_ranks(values: Floats) -> Floats:
-    """Return the rank of each value, from 1; equal values get their mean rank."""
-    _, groups, counts = np.unique(values, return_inverse=True, return_counts=True)
-    mean_ranks: Floats = (np.cumsum(counts) - (counts - 1) / 2.0)[groups]
-    return mean_ranks
-
-
-def _exact_p_value(ranks: Floats, rank_sum: float, chance_positive: float) -> float:
-    # The ranks of ties end in .5, so all ranks are doubled to whole numbers.
-    doubled_ranks: Indices = np.rint(2.0 * ranks).astype(np.int64)
-    chances = np.zeros(int(doubled_ranks.sum()) + 1)
-    chances[0] = 1.0
-    max_sum = 0
-    for rank in doubled_ranks.tolist():
-        chances_if_positive = chances[: max_sum + 1] * chance_positive
-        chances[: max_sum + 1] *= 1.0 - chance_positive
-        chances[rank : rank + max_sum + 1] += chances_if_positive
-        max_sum += rank
-    return float(chances[round(2.0 * rank_sum) :].sum())
 
 
 class Regression(Struct, frozen=True):
@@ -294,19 +194,19 @@ def fit_regression(
     slopes = _slopes(cross, [0, *terms], target) * spread[target] / spread[:target]
     outcome_residual = _residual_squares(cross, [0, *terms], target)
     treatment_residual = _residual_squares(cross, terms, 0)
-    f_squared = _partial_f2(
+    f_squared = partial_f2(
         _residual_squares(cross, terms, target) - outcome_residual, outcome_residual
     )
     strongest_column, multiple = None, None
     for name, own_columns in columns_by_name.items():
         other_terms = [column for column in terms if column not in own_columns]
-        f_outcome = _partial_f2(
+        f_outcome = partial_f2(
             _residual_squares(cross, [0, *other_terms], target) - outcome_residual, outcome_residual
         )
-        f_treatment = _partial_f2(
+        f_treatment = partial_f2(
             _residual_squares(cross, other_terms, 0) - treatment_residual, treatment_residual
         )
-        own_multiple = _multiple(f_squared, f_outcome, f_treatment)
+        own_multiple = needed_multiple(f_squared, f_outcome, f_treatment)
         if own_multiple is not None and (multiple is None or own_multiple < multiple):
             strongest_column, multiple = name, own_multiple
     mean_differences = matrix[treated].mean(axis=0) - matrix[~treated].mean(axis=0)
@@ -314,45 +214,8 @@ def fit_regression(
         name: float(sum(slopes[column] * mean_differences[column - 1] for column in own_columns))
         for name, own_columns in columns_by_name.items()
     }
-    robustness = _robustness(f_squared)
+    robustness = robustness_value_of(f_squared)
     return Regression(float(slopes[0]), robustness, strongest_column, multiple, explained)
-
-
-def _robustness(f_squared: float) -> float:
-    """Return the robustness value of the treatment's partial f² (equation 20, q = 1)."""
-    if math.isinf(f_squared):
-        return 1.0
-    return (math.sqrt(f_squared**2 + 4.0 * f_squared) - f_squared) / 2.0
-
-
-def _multiple(f_squared: float, f_outcome: float, f_treatment: float) -> float | None:
-    """Return the multiple of a covariate's strength that removes the estimate, if there is one.
-
-    ``f_outcome`` and ``f_treatment`` are the covariate's partial f² with the outcome and with the
-    treatment, given all other columns (equations 22 and 23).
-    """
-    if not (f_outcome > 0.0 and f_treatment > 0.0) or math.isinf(f_outcome):
-        return None
-    covariate_r2 = f_treatment / (1.0 + f_treatment)
-
-    def is_enough(multiple: float) -> bool:
-        factor_r2_treatment = multiple * f_treatment
-        if factor_r2_treatment >= 1.0 or multiple * covariate_r2 >= 1.0:
-            return True
-        # Partial R² of the factor with the covariate, given the treatment.
-        shared = multiple * covariate_r2**2 / (1.0 - multiple * covariate_r2) / (1.0 - covariate_r2)
-        if shared >= 1.0:
-            return True
-        eta = (math.sqrt(multiple) + math.sqrt(shared)) / math.sqrt(1.0 - shared)
-        factor_r2_outcome = min(1.0, eta**2 * f_outcome)
-        return factor_r2_outcome * factor_r2_treatment / (1.0 - factor_r2_treatment) >= f_squared
-
-    if not is_enough(MAX_MULTIPLE):
-        return None
-    _, needed_multiple = _bisect(
-        lambda multiple: not is_enough(multiple), 0.0, MAX_MULTIPLE, _MULTIPLE_BISECTIONS
-    )
-    return needed_multiple
 
 
 def _slopes(cross: Floats, predictors: list[int], target: int) -> Floats:
@@ -366,9 +229,3 @@ def _residual_squares(cross: Floats, predictors: list[int], target: int) -> floa
     """Return the residual sum of squares of a target column after this regression."""
     explained = cross[predictors, target] @ _slopes(cross, predictors, target)
     return max(0.0, float(cross[target, target] - explained))
-
-
-def _partial_f2(explained: float, residual: float) -> float:
-    if residual <= 0.0:
-        return math.inf if explained > 0.0 else 0.0
-    return max(0.0, explained) / residual

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+from equipoise_matching.effects.signed_rank import MAX_GAMMA
 from equipoise_matching.matching.match import MANY_WITHOUT_NEIGHBORS
 from equipoise_matching.observation.clusters import MIN_CLUSTERS
 from equipoise_matching.observation.covariates import is_mediator
-from equipoise_matching.observation.hidden_factor import MAX_GAMMA
 from equipoise_matching.observation.matching import MAX_DIFFERENCE, MAX_KS, MAX_TERM_DIFFERENCE
 from equipoise_matching.observation.question import Question
 from equipoise_matching.observation.result import (

@@ -7,6 +7,7 @@
 - ``strata``: find the strata of Parquet files, and read the rows of one stratum
 - ``problem``: the columns of a question as arrays, with indicators for texts
 - ``missing``: the policies on missing values
+- ``covariates``: the covariates of a table as numbers for a design
 - ``matching``: the result of a match or a search: report, balance and matched data
 """
 
@@ -15,15 +16,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from equipoise_matching.tables.covariates import design_covariates
     from equipoise_matching.tables.interface import gen_match, match, match_balance, observe
 
-__all__ = ["gen_match", "match", "match_balance", "observe"]
+__all__ = ["design_covariates", "gen_match", "match", "match_balance", "observe"]
 
 
 def __getattr__(name: str) -> Any:
     # The module is imported when it is used: reading a table does not need it.
     if name not in __all__:
         raise AttributeError(f"module 'equipoise_matching.tables' has no attribute {name!r}")
+    if name == "design_covariates":
+        from equipoise_matching.tables.covariates import design_covariates
+
+        return design_covariates
     from equipoise_matching.tables import interface
 
     return getattr(interface, name)
