@@ -19,6 +19,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from equipoise_matching.designs.cardinality import cardinality_match, profile_match
+    from equipoise_matching.designs.coarsening import cem
+    from equipoise_matching.designs.subclasses import subclassify
     from equipoise_matching.genetic.genoud import genoud
     from equipoise_matching.matching.balance import match_balance
     from equipoise_matching.matching.distributions import ks_boot, qq_stats
@@ -37,6 +40,8 @@ __all__ = [
     "MatchResult",
     "UnusableInput",
     "balance_uv",
+    "cardinality_match",
+    "cem",
     "gen_match",
     "genoud",
     "ks_boot",
@@ -45,8 +50,10 @@ __all__ = [
     "match_by",
     "match_fitness",
     "observe",
+    "profile_match",
     "propensity_score",
     "qq_stats",
+    "subclassify",
 ]
 
 _MODULES = {
@@ -55,6 +62,8 @@ _MODULES = {
     "MatchResult": "matching.match",
     "UnusableInput": "shared.errors",
     "balance_uv": "matching.univariate",
+    "cardinality_match": "designs.cardinality",
+    "cem": "designs.coarsening",
     "gen_match": "matching.gen_match",
     "genoud": "genetic.genoud",
     "ks_boot": "matching.distributions",
@@ -63,8 +72,10 @@ _MODULES = {
     "match_by": "matching.stratified",
     "match_fitness": "matching.fitness",
     "observe": "tables.interface",
+    "profile_match": "designs.cardinality",
     "propensity_score": "matching.propensity",
     "qq_stats": "matching.distributions",
+    "subclassify": "designs.subclasses",
 }
 
 
