@@ -1,7 +1,7 @@
 """Cardinality and profile matching: the largest samples with balanced means.
 
 Zubizarreta, Paredes and Rosenbaum 2014 (Annals of Applied Statistics 8(1)); Cohn and Zubizarreta
-2022 (Epidemiology 33(4)). Formulae: docs/methods/cardinality-matching.md.
+2022 (Epidemiology 33(5)). Formulae: docs/methods/cardinality-matching.md.
 """
 
 from __future__ import annotations

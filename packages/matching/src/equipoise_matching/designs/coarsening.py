@@ -107,13 +107,14 @@ def cem(
         The arm that the ATT is about, if the arms are not 0 and 1.
     """
     columns = _covariate_columns(X)
-    units = design_units(treat, _numeric_columns(columns), several_arms=True)
+    numbers = _numeric_columns(columns)
+    units = design_units(treat, numbers, several_arms=True)
     focal_position = focal_arm(units, estimand, focal)
     if k2k and len(units.arms) != 2:
         raise UnusableInput(
             f"k2k pairs rows of two arms, but there are {len(units.arms)}", hint="leave out k2k"
         )
-    bins = _bins_of_columns(columns, cutpoints, grouping)
+    bins = _bins_of_columns(columns, numbers, cutpoints, grouping)
     all_strata, formed = number_strata([column_bins.codes for column_bins in bins])
     cells = keep_complete_strata(all_strata, units)
     kept = int(cells.max()) + 1
@@ -148,7 +149,7 @@ def imbalance(cells: Indices, units: DesignUnits, weights: Floats) -> float:
     """Return the multivariate imbalance L1 over cells; of several arms, between the worst two.
 
     L1 = ½ Σ |f_c − g_c|, where f and g are the weighted shares of two arms in cell c (Iacus, King
-    and Porro 2011, JASA 106(493), equation 6). ``cells`` and ``weights`` have shape (n,).
+    and Porro 2011, JASA 106(493)). ``cells`` and ``weights`` have shape (n,).
     """
     count = int(cells.max()) + 1
     shares = []
@@ -178,6 +179,7 @@ class ColumnBins:
 
 def _bins_of_columns(
     columns: Mapping[str, NDArray[Any]],
+    numbers: Mapping[str, Floats],
     cutpoints: Cutpoints | Mapping[str, Cutpoints],
     grouping: Mapping[str, Sequence[Sequence[Any]]] | None,
 ) -> list[ColumnBins]:
@@ -211,7 +213,7 @@ def _bins_of_columns(
             codes = _grouped(categories, codes, groups.get(name, ()), name)
             bins.append(ColumnBins(name, None, codes, int(codes.max()) + 1))
         else:
-            values = numbers_of(column, name)
+            values = numbers[name]
             codes, count = bin_codes(values, by_column.get(name, default), name)
             bins.append(ColumnBins(name, values, codes, count))
     return bins
@@ -304,7 +306,7 @@ def _covariate_columns(X: Any) -> dict[str, NDArray[Any]]:
             columns = {f"x{index}": cells[:, index] for index in range(cells.shape[1])}
         else:
             names, matrix = matrix_of(array)
-            columns = dict(zip(names, matrix.T, strict=True))
+            columns = dict(zip(names, np.ascontiguousarray(matrix.T), strict=True))
     if not columns:
         raise UnusableInput("X has no columns", hint="give at least one covariate")
     for name, column in columns.items():

@@ -1,0 +1,1 @@
+"""Designs beside their peers: R's MatchIt and pymatchit-causal, in one run each."""

@@ -1,0 +1,176 @@
+"""Time `cem` on a million rows and `cardinality_match` on 5,000, beside MatchIt and pymatchit.
+
+    python -m benchmarks.designs.strata
+
+All sides get the same rows and bins, read beforehand. The numbers of matched rows are printed, and
+the program exits with 1 if those of `cem` differ, or if its ratio to a peer is below the bound.
+"""
+
+from __future__ import annotations
+
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.environments import NoEnvironment, python_with
+from equipoise_matching import cardinality_match, cem
+
+HERE = Path(__file__).resolve().parent
+PEER_IN_PYTHON = "pymatchit-causal==0.6.1"
+ROWS, COLUMNS, BINS = 1_000_000, 6, 8
+CARDINALITY_ROWS, CARDINALITY_COLUMNS, TOLERANCE = 5_000, 8, 0.05
+ROUNDS = 3
+TIME_LIMIT_S = 900.0
+BOUND = 10.0
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Seconds of one call, and how many rows it kept."""
+
+    seconds: float
+    rows: int
+
+
+def sample(rows: int, columns: int) -> tuple[Floats, Floats]:
+    """Return a treatment and covariates; the first two covariates drive the treatment."""
+    generator = np.random.default_rng(rows)
+    matrix = generator.normal(size=(rows, columns))
+    chance = 1 / (1 + np.exp(1 - matrix[:, 0] / 2 - matrix[:, 1] / 2))
+    return (generator.random(rows) < chance).astype(np.float64), matrix
+
+
+def timed(call: Callable[[], Any], rounds: int) -> Timing:
+    """Return the median seconds of a call of ours after one round that is not counted."""
+    seconds = []
+    for _ in range(rounds + 1):
+        started = time.perf_counter()
+        design = call()
+        seconds.append(time.perf_counter() - started)
+    return Timing(statistics.median(seconds[1:]), int((design.weights > 0).sum()))
+
+
+def in_r(treat: Floats, matrix: Floats) -> Timing:
+    """Return the timing of MatchIt's cem; the time of reading the data is not counted."""
+    with tempfile.NamedTemporaryFile() as file:
+        np.concatenate([treat, matrix.ravel(order="F")]).tofile(file.name)
+        command = ["Rscript", "--vanilla", HERE / "strata.R", file.name]
+        sizes = [str(number) for number in (*matrix.shape, BINS)]
+        done = subprocess.run([*command, *sizes], stdout=subprocess.PIPE, text=True, check=True)
+    seconds, rows = done.stdout.split()
+    return Timing(float(seconds), int(rows))
+
+
+PROGRAM = """
+import json, sys, time
+import numpy as np, pandas as pd
+from pymatchit import MatchIt
+file, method, options = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
+values = np.load(file)
+names = [f"x{index}" for index in range(values.shape[1] - 1)]
+frame = pd.DataFrame(values[:, 1:], columns=names)
+frame["treat"] = values[:, 0].astype(int)
+started = time.perf_counter()
+match = MatchIt(frame, method=method, **options)
+match.fit("treat ~ " + " + ".join(names))
+seconds = time.perf_counter() - started
+print(seconds, int((np.asarray(match.weights) > 0).sum()))
+"""
+
+
+def in_pymatchit(treat: Floats, matrix: Floats, method: str, options: str) -> Timing:
+    """Return the timing of pymatchit in an environment of its own."""
+    with tempfile.NamedTemporaryFile(suffix=".npy") as file:
+        np.save(file.name, np.column_stack([treat, matrix]))
+        command = [python_with(PEER_IN_PYTHON), "-c", PROGRAM, file.name, method, options]
+        done = subprocess.run(
+            command, stdout=subprocess.PIPE, text=True, check=True, timeout=TIME_LIMIT_S
+        )
+    seconds, rows = done.stdout.splitlines()[-1].split()
+    return Timing(float(seconds), int(rows))
+
+
+def peer_timing(call: Callable[[], Timing], name: str) -> Timing | None:
+    """Return the timing of a peer; print why there is none."""
+    try:
+        return call()
+    except NoEnvironment as error:
+        print(f"  {name}: not installed: {error}")
+    except subprocess.TimeoutExpired:
+        print(f"  {name}: not finished within {TIME_LIMIT_S:.0f} s")
+    except subprocess.CalledProcessError as error:
+        print(f"  {name}: failed with status {error.returncode}")
+    return None
+
+
+def show(name: str, timing: Timing, ours: Timing) -> None:
+    """Print a line of the table."""
+    ratio = timing.seconds / ours.seconds
+    print(f"  {name:<24} {timing.seconds:9.3f} s {timing.rows:9,} rows {ratio:8.1f}")
+
+
+def coarsened() -> bool:
+    """Compare `cem` with its peers; return whether rows and ratios are as they must be."""
+    treat, matrix = sample(ROWS, COLUMNS)
+    print(f"cem: {ROWS:,} rows, {COLUMNS} normal covariates, {BINS} bins each; ratio to ours")
+    ours = timed(lambda: cem(treat, matrix, cutpoints=BINS), ROUNDS)
+    show("ours", ours, ours)
+    options = '{"cutpoints": {%s}}' % ", ".join(f'"x{index}": {BINS}' for index in range(COLUMNS))
+    peers: dict[str, Callable[[], Timing]] = {
+        PEER_IN_PYTHON: lambda: in_pymatchit(treat, matrix, "cem", options)
+    }
+    if shutil.which("Rscript") is None:
+        print("  MatchIt: Rscript is not installed: apt-get install r-cran-matchit")
+    else:
+        peers["MatchIt"] = lambda: in_r(treat, matrix)
+    met = True
+    for name, call in peers.items():
+        timing = peer_timing(call, name)
+        if timing is not None:
+            show(name, timing, ours)
+            met &= timing.rows == ours.rows and timing.seconds / ours.seconds >= BOUND
+    return met
+
+
+def cardinality() -> None:
+    """Compare `cardinality_match` with pymatchit, which has the standard deviations of the treated."""
+    treat, matrix = sample(CARDINALITY_ROWS, CARDINALITY_COLUMNS)
+    print(f"cardinality: {CARDINALITY_ROWS:,} rows, {CARDINALITY_COLUMNS} normal covariates")
+    spreads = matrix[treat == 1].std(axis=0, ddof=1)
+    pooled = np.sqrt((spreads**2 + matrix[treat == 0].var(axis=0, ddof=1)) / 2)
+    tolerances = TOLERANCE * spreads / pooled
+    ours = timed(lambda: cardinality_match(treat, matrix, tolerances=tolerances), ROUNDS)
+    show("ours", ours, ours)
+    design = cardinality_match(treat, matrix, tolerances=tolerances)
+    print(f"  proof: {design.details['Proof']}")
+    options = '{"tols": %g}' % TOLERANCE
+    timing = peer_timing(
+        lambda: in_pymatchit(treat, matrix, "cardinality", options), PEER_IN_PYTHON
+    )
+    if timing is not None:
+        show(PEER_IN_PYTHON, timing, ours)
+
+
+def main() -> int:
+    """Return 0 if `cem` keeps the rows of its peers and is fast enough, else 1."""
+    met = coarsened()
+    cardinality()
+    if not met:
+        print(f"cem kept other rows than a peer, or is less than {BOUND:.0f} times as fast")
+    return 0 if met else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
