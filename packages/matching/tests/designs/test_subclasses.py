@@ -110,12 +110,15 @@ def test_subclasses_remove_most_of_the_bias_of_one_covariate() -> None:
         ({"min_n": 500}, "no cut of the score leaves 500 rows of each arm"),
         ({"estimand": "ATX"}, "there is no estimand 'ATX'"),
         ({"score": np.ones(3)}, "score has 3 rows and X has 900"),
-        ({"score": np.full(ROWS, np.nan)}, "score is missing in rows"),
+        ({"score": np.full(ROWS, np.nan)}, "score, column 'score1' is missing in rows"),
         ({"score": np.ones(ROWS)}, "no cut of the score leaves 1 rows"),
         ({"score": TREAT}, "no cut of the score"),
         ({"X": TREAT.astype(float)}, "the covariates separate treated rows"),
         ({"X": np.ones(ROWS)}, "no cut of the score"),
-        ({"treat": TREAT * 2 + X[:, 0].round()}, "not 0 and 1"),
+        ({"treat": TREAT + 1, "estimand": "ATE"}, "subclassify needs the arms 0 and 1, not 1, 2"),
+        ({"treat": TREAT + 1, "score": X}, "subclasses of 2 arms give the ATE, not the ATT"),
+        ({"treat": TREAT + 1, "score": X[:, 0], "estimand": "ATE"}, "score has 1 columns"),
+        ({"score": X}, "score has 2 columns"),
     ],
 )
 def test_an_error_names_the_fault(options: dict[str, Any], message: str) -> None:
@@ -123,3 +126,27 @@ def test_an_error_names_the_fault(options: dict[str, Any], message: str) -> None
     with pytest.raises(UnusableInput, match=message) as raised:
         subclassify(**(arguments | options))
     assert raised.value.hint
+
+
+def test_with_several_arms_each_arm_gets_the_distribution_of_all_rows() -> None:
+    generator = np.random.default_rng(6)
+    x = generator.normal(size=30_000)
+    utilities = np.column_stack([np.zeros(len(x)), x, 0.5 * x + 0.3])
+    scores = np.exp(utilities) / np.exp(utilities).sum(axis=1)[:, np.newaxis]
+    arm = np.argmax(utilities + generator.gumbel(size=scores.shape), axis=1)
+    labels = np.array(["a", "b", "c"])[arm]
+    design = subclassify(labels, {"x": x}, score=scores, estimand="ATE", subclasses=20)
+    assert design.strata is None
+    for label in "abc":
+        is_in_arm = labels == label
+        assert design.weights[is_in_arm].sum() == pytest.approx(len(x))
+        mean = np.average(x[is_in_arm], weights=design.weights[is_in_arm])
+        assert abs(mean - x.mean()) < 0.05 < abs(x[is_in_arm].mean() - x.mean())
+
+
+def test_two_named_arms_have_the_weights_of_0_and_1() -> None:
+    score = propensity_score(X, TREAT).score
+    names = np.array(["control", "treated"])[TREAT]
+    named = subclassify(names, X, score=np.column_stack([1 - score, score]), estimand="ATE")
+    coded = subclassify(TREAT, X, estimand="ATE")
+    np.testing.assert_allclose(named.weights[TREAT == 1], coded.weights[TREAT == 1])
