@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 from numpy.typing import NDArray
 
 from equipoise_matching import cem, propensity_score, subclassify
 from equipoise_matching.designs.stratum_pairs import whitened
+from equipoise_matching.matching.options import Estimand
 from packages.matching.tests.designs.matchit import (
     answers_of_matchit,
     partition,
@@ -19,7 +20,7 @@ from packages.matching.tests.designs.matchit import (
 from packages.matching.tests.matching.nsw import lalonde
 
 Floats = NDArray[np.float64]
-ESTIMANDS = ("ATT", "ATC", "ATE")
+ESTIMANDS: tuple[Estimand, ...] = ("ATT", "ATC", "ATE")
 RACES = np.array(["black", "hispanic", "white", "other"])
 
 
@@ -63,9 +64,7 @@ def test_strata_and_weights_of_cem_are_those_of_matchit(tmp_path: Path) -> None:
         for estimand in ESTIMANDS:
             theirs = {"method": "cem", "estimand": estimand, **options}
             questions.append({"columns": columns, "options": theirs})
-            designs.append(
-                cem(columns["treat"], covariates(columns), estimand=estimand, **options)  # type: ignore[arg-type]
-            )
+            designs.append(cem(columns["treat"], covariates(columns), estimand=estimand, **options))
     answers = answers_of_matchit(questions, tmp_path)
     for design, answer in zip(designs, answers, strict=True):
         assert design.strata is not None
@@ -93,7 +92,7 @@ def test_pairs_within_strata_are_as_many_as_matchits_and_nearer_in_total(tmp_pat
         del columns["race"]
         theirs = {"method": "cem", "k2k": True, "cutpoints": cutpoints}
         questions.append({"columns": columns, "options": theirs})
-        design = cem(columns["treat"], covariates(columns), cutpoints=cutpoints, k2k=True)  # type: ignore[arg-type]
+        design = cem(columns["treat"], covariates(columns), cutpoints=cutpoints, k2k=True)
         designs.append(design)
         coordinates.append(whitened(design.units.matrix))
     answers = answers_of_matchit(questions, tmp_path)
@@ -106,24 +105,21 @@ def test_pairs_within_strata_are_as_many_as_matchits_and_nearer_in_total(tmp_pat
         assert ours <= theirs_total * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("subclasses", [2, 5, 8])
-def test_subclasses_and_weights_are_those_of_matchit(tmp_path: Path, subclasses: int) -> None:
+def test_subclasses_and_weights_are_those_of_matchit(tmp_path: Path) -> None:
     questions, designs = [], []
-    for estimand in ESTIMANDS:
+    for subclasses, estimand in itertools.product((2, 5, 8), ESTIMANDS):
         columns = columns_of_rows(700, subclasses)
-        score = propensity_score(
-            np.column_stack([columns["age"], columns["educ"]]), columns["treat"]
-        ).score
+        numbers = {name: columns[name] for name in ("age", "educ")}
+        score = propensity_score(np.column_stack(list(numbers.values())), columns["treat"]).score
         theirs = {
             "method": "subclass",
             "estimand": estimand,
             "subclass": subclasses,
             "distance": score.tolist(),
         }
-        numbers = {name: columns[name] for name in ("age", "educ")}
         questions.append({"columns": {**numbers, "treat": columns["treat"]}, "options": theirs})
         designs.append(
-            subclassify(columns["treat"], numbers, subclasses=subclasses, estimand=estimand)  # type: ignore[arg-type]
+            subclassify(columns["treat"], numbers, subclasses=subclasses, estimand=estimand)
         )
     for design, answer in zip(designs, answers_of_matchit(questions, tmp_path), strict=True):
         assert design.strata is not None

@@ -131,9 +131,17 @@ def test_branch_and_bound_finds_the_size_of_the_rounded_sample(
     rounded = cardinality_match(TREAT, X)
     monkeypatch.setattr(largest_sample, "MAX_ROUNDED_SIZES", 0)
     branched = cardinality_match(TREAT, X)
-    assert branched.details["Proof"] == "branch and bound"
+    assert branched.details["Upper bound"] == rounded.details["Upper bound"]
     assert branched.weights.sum() == rounded.weights.sum()
     check_balance(branched, 0.05)
+
+
+def test_branch_and_bound_proves_a_size_below_the_bound_of_the_relaxation() -> None:
+    # Shares of all rows are balanced: 10 · 1 is 4 · 1 + 7 · 6/7. Of whole rows, only 5 equals 5.
+    design = cardinality_match([1, 1, 1, 0, 0, 0], {"x": [0, 10, 5, 4, 7, 5]}, tolerances=0)
+    assert design.weights.tolist() == [0.0, 0.0, 1.0, 0.0, 0.0, 1.0]
+    assert design.details["Proof"] == "branch and bound"
+    assert design.details["Upper bound"] == 1
 
 
 def test_a_tighter_tolerance_never_gives_a_larger_sample() -> None:
@@ -160,8 +168,7 @@ def test_lalondes_experiment_keeps_nearly_all_treated_rows() -> None:
     columns = {name: data[name] for name in names}
     design = cardinality_match(data["treat"], columns, tolerances=0.05)
     check_balance(design, 0.05)
-    assert design.details["Proof"] != "none"
-    assert design.details["Upper bound"] == int(design.weights[data["treat"] == 1].sum()) >= 180
+    assert design.details["Upper bound"] == int(design.weights[data["treat"] == 1].sum()) == 177
 
 
 def test_tolerances_can_differ_by_column() -> None:
@@ -202,9 +209,7 @@ def test_columns_without_a_target_are_left_out() -> None:
 
 def test_a_sample_that_is_not_proven_largest_warns(monkeypatch: pytest.MonkeyPatch) -> None:
     start = largest_sample.LargestSample(np.ones(4, dtype=np.bool_), 90, 100, "branch and bound")
-    monkeypatch.setattr(
-        "equipoise_matching.designs.cardinality.largest_sample", lambda *_: start
-    )
+    monkeypatch.setattr("equipoise_matching.designs.cardinality.largest_sample", lambda *_: start)
     matrix = np.array([[0.0], [1.0], [0.5], [0.7]])
     design = cardinality_match([1, 1, 0, 0], matrix)
     assert design.details["Proof"] == "none"

@@ -235,11 +235,7 @@ def test_whitened_coordinates_have_the_mahalanobis_distance() -> None:
 
 
 @settings(max_examples=40, deadline=None)
-@given(
-    st.lists(
-        st.lists(st.integers(0, 2**61), min_size=12, max_size=12), min_size=1, max_size=6
-    )
-)
+@given(st.lists(st.lists(st.integers(0, 2**61), min_size=12, max_size=12), min_size=1, max_size=6))
 def test_codes_of_any_size_are_numbered_without_overflow(codes: list[list[int]]) -> None:
     columns = [np.array(column, dtype=np.int64) for column in codes]
     strata, count = number_strata(columns)

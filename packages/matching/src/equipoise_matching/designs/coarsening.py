@@ -14,20 +14,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise_matching.designs.design import LEFT_OUT, Design
-from equipoise_matching.designs.stratum_pairs import count_greedy_strata, nearest_pairs
 from equipoise_matching.designs.strata import (
     focal_arm,
     keep_complete_strata,
     number_strata,
     stratum_weights,
 )
+from equipoise_matching.designs.stratum_pairs import count_greedy_strata, nearest_pairs
 from equipoise_matching.designs.units import DesignUnits, design_units
 from equipoise_matching.matching.frames import (
     MAX_CATEGORIES,
     check_present,
     columns_of,
     holds_text,
-    matrix_of,
     numbers_of,
     text_of,
 )
@@ -226,7 +225,7 @@ def bin_codes(values: Floats, cutpoints: Cutpoints, name: str) -> tuple[Indices,
     """
     if cutpoints is None:
         distinct, codes = np.unique(values, return_inverse=True)
-        return codes.reshape(-1).astype(np.int64), len(distinct)
+        return codes.reshape(-1), len(distinct)
     # The values are divided by a power of two, which never rounds, so that no range overflows.
     scale = power_of_two(values)
     scaled = values / scale
@@ -241,9 +240,9 @@ def bin_codes(values: Floats, cutpoints: Cutpoints, name: str) -> tuple[Indices,
             )
     else:
         edges = _checked_edges(cutpoints, name)
-        return np.searchsorted(edges, values, side="right").astype(np.int64), len(edges) + 1
+        return np.searchsorted(edges, values, side="right"), len(edges) + 1
     edges = np.linspace(scaled.min(), scaled.max(), count + 1)[1:-1]
-    return np.searchsorted(edges, scaled, side="right").astype(np.int64), count
+    return np.searchsorted(edges, scaled, side="right"), count
 
 
 def _checked_edges(cutpoints: Any, name: str) -> Floats:
@@ -301,12 +300,13 @@ def _covariate_columns(X: Any) -> dict[str, NDArray[Any]]:
             "X has rows or cells of unequal lengths", hint="give one value for each row and column"
         ) from error
     if columns is None:
-        if array.dtype.kind in "OSU" and array.ndim in (1, 2):
-            cells = array[:, np.newaxis] if array.ndim == 1 else array
-            columns = {f"x{index}": cells[:, index] for index in range(cells.shape[1])}
-        else:
-            names, matrix = matrix_of(array)
-            columns = dict(zip(names, np.ascontiguousarray(matrix.T), strict=True))
+        cells = array[:, np.newaxis] if array.ndim == 1 else array
+        if cells.ndim != 2:
+            raise UnusableInput(
+                f"X has shape {array.shape}", hint="give one row for each unit, of its covariates"
+            )
+        rows = [np.ascontiguousarray(column) for column in cells.T]
+        columns = {f"x{index}": column for index, column in enumerate(rows)}
     if not columns:
         raise UnusableInput("X has no columns", hint="give at least one covariate")
     for name, column in columns.items():

@@ -46,7 +46,7 @@ def renumber(codes: Indices, size: int) -> tuple[Indices, int]:
         numbers = np.cumsum(occurs) - 1
         return np.asarray(numbers[codes], dtype=np.int64), int(occurs.sum())
     distinct, numbers = np.unique(codes, return_inverse=True)
-    return numbers.reshape(-1).astype(np.int64), len(distinct)
+    return numbers.reshape(-1), len(distinct)
 
 
 def arm_counts(strata: Indices, units: DesignUnits) -> Indices:

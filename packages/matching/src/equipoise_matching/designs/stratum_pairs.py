@@ -58,7 +58,8 @@ def _partners(coordinates: Floats, smaller: Indices, larger: Indices) -> Indices
         return larger
     if len(smaller) == 1:
         distances = ((coordinates[larger] - coordinates[smaller[0]]) ** 2).sum(axis=1)
-        return larger[distances.argmin()][np.newaxis]
+        nearest = int(distances.argmin())
+        return larger[nearest : nearest + 1]
     if len(smaller) * len(larger) > MAX_ASSIGNMENT_CELLS:
         return _greedy_partners(coordinates, smaller, larger)
     from scipy.optimize import linear_sum_assignment

@@ -144,7 +144,8 @@ def _checked_scores(score: Any, units: DesignUnits) -> Floats:
     check_length(len(scores), "score", len(units))
     if scores.shape[1] != arms:
         raise UnusableInput(
-            f"score has {scores.shape[1]} columns", hint=f"give {arms}: one number for each row"
+            f"score has {scores.shape[1]} columns",
+            hint=f"give {arms}: one number for each row"
             if arms == 1
             else f"give {arms}: one column for each of the arms {', '.join(map(str, units.arms))}",
         )
