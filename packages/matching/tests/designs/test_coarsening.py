@@ -106,6 +106,11 @@ def test_a_value_at_a_cut_point_is_in_the_bin_above() -> None:
     assert (codes.tolist(), count) == ([0, 1, 1, 2], 3)
 
 
+def test_bins_of_equal_width_divide_a_range_that_overflows() -> None:
+    codes, count = coarsening.bin_codes(np.array([-1e308, -1e307, 1e307, 1e308]), 4, "x")
+    assert (codes.tolist(), count) == ([0, 1, 2, 3], 4)
+
+
 def test_without_an_interquartile_range_fd_uses_scotts_rule() -> None:
     values = np.concatenate([np.zeros(90), np.arange(1.0, 11.0)])
     assert (

@@ -84,7 +84,8 @@ def cardinality_match(
     check_search_options(time_limit, gap)
     limits = checked_tolerances(tolerances, units.names)
     spreads = pooled_spreads(units)
-    is_separated = (spreads == 0) & (np.ptp(units.matrix, axis=0) > 0) & np.isfinite(limits)
+    is_constant = units.matrix.max(axis=0) == units.matrix.min(axis=0)
+    is_separated = (spreads == 0) & ~is_constant & np.isfinite(limits)
     if is_separated.any():
         name = units.names[int(np.flatnonzero(is_separated)[0])]
         raise UnusableInput(

@@ -100,7 +100,7 @@ def whitened(matrix: Floats) -> Floats:
     scaled = matrix / [power_of_two(column) for column in matrix.T]
     deviations = scaled - scaled.mean(axis=0)
     spreads = deviations.std(axis=0, ddof=1) if len(matrix) > 1 else np.zeros(matrix.shape[1])
-    is_variable = np.ptp(matrix, axis=0) > 0
+    is_variable = matrix.max(axis=0) > matrix.min(axis=0)
     standardized = deviations[:, is_variable] / spreads[is_variable]
     if not is_variable.any():
         return np.zeros((len(matrix), 1))
