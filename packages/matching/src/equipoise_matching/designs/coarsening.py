@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from equipoise_matching.designs.design import LEFT_OUT, Design
 from equipoise_matching.designs.strata import (
+    combine_codes,
     focal_arm,
     keep_complete_strata,
     number_strata,
@@ -43,6 +44,8 @@ MAX_BINS = 100_000
 """Largest number of bins of a covariate."""
 SCOTT_FACTOR = 3.5
 """Bin width by Scott (1979) in units of sd · n^(-1/3); 3.49 in the paper, 3.5 in R."""
+MAX_MODERATE_VALUE = 1e100
+"""Values beyond this number or its inverse are scaled before they are squared."""
 IMBALANCE_RULE: Rule = "scott"
 """Rule of the cells in which the imbalance L1 is measured, whatever the bins of the matching."""
 
@@ -130,37 +133,44 @@ def cem(
         weights = (strata != LEFT_OUT).astype(np.float64)
     else:
         weights = stratum_weights(cells, units, focal_position)
-    imbalance_bins = [_imbalance_codes(column_bins) for column_bins in bins]
-    imbalance_cells, _ = number_strata(imbalance_bins)
+    cell_codes, _ = combine_codes([_imbalance_codes(column_bins) for column_bins in bins])
+    before, after = imbalance(cell_codes, units, (np.ones(len(units)), weights))
     details: dict[str, Any] = {
         "Strata before": formed,
         "Strata with every arm": kept,
         "Bins": listed([f"{column_bins.name} {column_bins.count}" for column_bins in bins]),
-        "Imbalance L1 before": imbalance(imbalance_cells, units, np.ones(len(units))),
-        "Imbalance L1 after": imbalance(imbalance_cells, units, weights),
+        "Imbalance L1 before": before,
+        "Imbalance L1 after": after,
     }
     if k2k and (greedy := count_greedy_strata(units, cells)):
         details["Strata paired in the order of the rows"] = greedy
     return Design("cem", estimand, units, weights, strata, details=details)
 
 
-def imbalance(cells: Indices, units: DesignUnits, weights: Floats) -> float:
-    """Return the multivariate imbalance L1 over cells; of several arms, between the worst two.
+def imbalance(cells: Indices, units: DesignUnits, weights: Sequence[Floats]) -> tuple[float, ...]:
+    """Return the multivariate imbalance L1 over cells for each of several weights (n,).
 
     L1 = ½ Σ |f_c − g_c|, where f and g are the weighted shares of two arms in cell c (Iacus, King
-    and Porro 2011, JASA 106(493)). ``cells`` and ``weights`` have shape (n,).
+    and Porro 2011, JASA 106(493)). Of several arms, the worst two count. ``cells`` (n,) has equal
+    numbers for rows of the same cell.
     """
-    count = int(cells.max()) + 1
-    shares = []
-    for arm in range(len(units.arms)):
-        is_in_arm = units.arm == arm
-        sums = np.bincount(cells[is_in_arm], weights[is_in_arm], count)
-        shares.append(sums / sums.sum())
-    return max(
-        float(np.abs(shares[first] - shares[second]).sum()) / 2
-        for first in range(len(shares))
-        for second in range(first)
-    )
+    order = np.argsort(cells)
+    ordered = cells[order]
+    starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+    arms = units.arm[order]
+    answers = []
+    for row_weights in weights:
+        ordered_weights = row_weights[order]
+        totals = np.bincount(units.arm, row_weights)
+        worst = 0.0
+        for first in range(len(totals)):
+            for second in range(first):
+                factors = np.zeros(len(totals))
+                factors[first], factors[second] = 1 / totals[first], -1 / totals[second]
+                differences = np.add.reduceat(ordered_weights * factors[arms], starts)
+                worst = max(worst, float(np.abs(differences).sum()) / 2)
+        answers.append(worst)
+    return tuple(answers)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -226,9 +236,7 @@ def bin_codes(values: Floats, cutpoints: Cutpoints, name: str) -> tuple[Indices,
     if cutpoints is None:
         distinct, codes = np.unique(values, return_inverse=True)
         return codes.reshape(-1), len(distinct)
-    # The values are divided by a power of two, which never rounds, so that no range overflows.
-    scale = power_of_two(values)
-    scaled = values / scale
+    scaled = _moderate(values)
     if isinstance(cutpoints, str):
         count = _bin_count(scaled, cutpoints)
     elif isinstance(cutpoints, int | np.integer) and not isinstance(cutpoints, bool):
@@ -287,13 +295,25 @@ def _imbalance_codes(column_bins: ColumnBins) -> Indices:
     """Return the cells of the imbalance L1 in one column; categories are cells as they are."""
     if column_bins.values is None:
         return column_bins.codes
-    scaled = column_bins.values / power_of_two(column_bins.values)
+    scaled = _moderate(column_bins.values)
     spread, count = float(np.ptp(scaled)), _bin_count(scaled, IMBALANCE_RULE)
     if spread == 0:
         return np.zeros(len(scaled), dtype=np.int64)
     # Faster than a search among edges, which only the bins of the matching need.
-    codes = ((scaled - scaled.min()) * (count / spread)).astype(np.int64)
-    return np.minimum(codes, count - 1)
+    codes: Indices = ((scaled - scaled.min()) * (count / spread)).astype(np.int64)
+    codes[codes == count] = count - 1
+    return codes
+
+
+def _moderate(values: Floats) -> Floats:
+    """Return values whose range and squares are finite: the values over a power of two.
+
+    Such a division never rounds, so that bins of equal width stay the same.
+    """
+    largest = max(float(values.max()), -float(values.min()))
+    if 1 / MAX_MODERATE_VALUE < largest < MAX_MODERATE_VALUE:
+        return values
+    return values / power_of_two(values)
 
 
 def _covariate_columns(X: Any) -> dict[str, NDArray[Any]]:

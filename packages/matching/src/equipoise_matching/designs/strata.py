@@ -27,6 +27,14 @@ def number_strata(columns: Sequence[Indices]) -> tuple[Indices, int]:
     first column first. ``columns`` has shapes (n,), codes of 0 or more. The time is that of one
     sort of the rows, at most, and no product of code ranges overflows.
     """
+    return renumber(*combine_codes(columns))
+
+
+def combine_codes(columns: Sequence[Indices]) -> tuple[Indices, int]:
+    """Return one code for each row, equal for rows with equal codes, and a bound above all codes.
+
+    No product of code ranges overflows.
+    """
     combined, count = np.zeros(len(columns[0]), dtype=np.int64), 1
     for column in columns:
         codes, size = column, int(column.max()) + 1
@@ -36,7 +44,7 @@ def number_strata(columns: Sequence[Indices]) -> tuple[Indices, int]:
             combined, count = renumber(combined, count)
         combined = combined * size + codes
         count *= size
-    return renumber(combined, count)
+    return combined, count
 
 
 def renumber(codes: Indices, size: int) -> tuple[Indices, int]:
@@ -55,9 +63,10 @@ def arm_counts(strata: Indices, units: DesignUnits) -> Indices:
     Rows with ``LEFT_OUT`` are not counted.
     """
     arms, count = len(units.arms), int(strata.max(initial=LEFT_OUT)) + 1
-    is_used = strata != LEFT_OUT
-    cells = strata[is_used] * arms + units.arm[is_used]
-    return np.bincount(cells, minlength=count * arms).reshape(count, arms).astype(np.int64)
+    # The stratum LEFT_OUT, which is -1, gets the first cells.
+    cells = (strata + 1) * arms + units.arm
+    counts = np.bincount(cells, minlength=(count + 1) * arms)[arms:]
+    return counts.reshape(count, arms).astype(np.int64)
 
 
 def keep_complete_strata(strata: Indices, units: DesignUnits) -> Indices:
@@ -77,11 +86,11 @@ def stratum_weights(strata: Indices, units: DesignUnits, focal: int | None) -> F
     """
     counts = arm_counts(strata, units)
     totals = counts.sum(axis=1) if focal is None else counts[:, focal]
-    is_used = strata != LEFT_OUT
-    weights = np.zeros(len(strata))
-    cell_weights = totals[:, np.newaxis] / counts
-    weights[is_used] = cell_weights[strata[is_used], units.arm[is_used]]
-    return weights
+    cell_weights = (totals[:, np.newaxis] / counts).ravel()
+    # LEFT_OUT is -1, so its cells are those of the last stratum until they are set to 0.
+    weights = cell_weights[strata * len(units.arms) + units.arm]
+    weights[strata == LEFT_OUT] = 0.0
+    return np.asarray(weights)
 
 
 def focal_arm(units: DesignUnits, estimand: Estimand, focal: Any = None) -> int | None:
