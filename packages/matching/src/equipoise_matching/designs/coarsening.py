@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -117,24 +118,24 @@ def cem(
             f"k2k pairs rows of two arms, but there are {len(units.arms)}", hint="leave out k2k"
         )
     bins = _bins_of_columns(columns, numbers, cutpoints, grouping)
-    all_strata, formed = number_strata([column_bins.codes for column_bins in bins])
-    cells = keep_complete_strata(all_strata, units)
-    kept = int(cells.max()) + 1
-    if not kept:
-        arms = "both arms" if len(units.arms) == 2 else "every arm"
-        finest = max(bins, key=lambda column_bins: column_bins.count)
-        raise UnusableInput(
-            f"none of the {formed} strata has rows of {arms}; {finest.name} alone has "
-            f"{finest.count} bins",
-            hint=f"cut the columns into fewer bins: cutpoints={{{finest.name!r}: 4}}",
-        )
-    strata = nearest_pairs(units, cells) if k2k else cells
-    if k2k:
-        weights = (strata != LEFT_OUT).astype(np.float64)
-    else:
-        weights = stratum_weights(cells, units, focal_position)
-    cell_codes, _ = combine_codes([_imbalance_codes(column_bins) for column_bins in bins])
-    before, after = imbalance(cell_codes, units, (np.ones(len(units)), weights))
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        # The cells of the imbalance are sorted while the strata are made.
+        sorted_cells = pool.submit(_sorted_cells, bins)
+        all_strata, formed = number_strata([column_bins.codes for column_bins in bins])
+        cells = keep_complete_strata(all_strata, units)
+        kept = int(cells.max()) + 1
+        if not kept:
+            raise _no_complete_strata(units, bins, formed)
+        strata = nearest_pairs(units, cells) if k2k else cells
+        if k2k:
+            weights = (strata != LEFT_OUT).astype(np.float64)
+        else:
+            weights = stratum_weights(cells, units, focal_position)
+        order, starts = sorted_cells.result()
+    before, after = (
+        imbalance(order, starts, units, row_weights)
+        for row_weights in (np.ones(len(units)), weights)
+    )
     details: dict[str, Any] = {
         "Strata before": formed,
         "Strata with every arm": kept,
@@ -147,30 +148,46 @@ def cem(
     return Design("cem", estimand, units, weights, strata, details=details)
 
 
-def imbalance(cells: Indices, units: DesignUnits, weights: Sequence[Floats]) -> tuple[float, ...]:
-    """Return the multivariate imbalance L1 over cells for each of several weights (n,).
+def imbalance(order: Indices, starts: Indices, units: DesignUnits, weights: Floats) -> float:
+    """Return the multivariate imbalance L1; of several arms, that of the worst two.
 
     L1 = ½ Σ |f_c − g_c|, where f and g are the weighted shares of two arms in cell c (Iacus, King
-    and Porro 2011, JASA 106(493)). Of several arms, the worst two count. ``cells`` (n,) has equal
-    numbers for rows of the same cell.
+    and Porro 2011, JASA 106(493)). ``order`` (n,) has the rows sorted by cell, and ``starts``
+    (cells,) the first position of each cell.
     """
-    order = np.argsort(cells)
-    ordered = cells[order]
-    starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
-    arms = units.arm[order]
-    answers = []
-    for row_weights in weights:
-        ordered_weights = row_weights[order]
-        totals = np.bincount(units.arm, row_weights)
-        worst = 0.0
-        for first in range(len(totals)):
-            for second in range(first):
-                factors = np.zeros(len(totals))
-                factors[first], factors[second] = 1 / totals[first], -1 / totals[second]
-                differences = np.add.reduceat(ordered_weights * factors[arms], starts)
-                worst = max(worst, float(np.abs(differences).sum()) / 2)
-        answers.append(worst)
-    return tuple(answers)
+    arms, ordered_weights = units.arm[order], weights[order]
+    totals = np.bincount(units.arm, weights)
+    worst = 0.0
+    for first in range(len(totals)):
+        for second in range(first):
+            factors = np.zeros(len(totals))
+            factors[first], factors[second] = 1 / totals[first], -1 / totals[second]
+            differences = np.add.reduceat(ordered_weights * factors[arms], starts)
+            worst = max(worst, float(np.abs(differences).sum()) / 2)
+    return worst
+
+
+def _sorted_cells(bins: Sequence[ColumnBins]) -> tuple[Indices, Indices]:
+    """Return the rows in the order of their cells, and the first position of each cell."""
+    codes, _ = combine_codes([_imbalance_codes(column_bins) for column_bins in bins])
+    order = np.argsort(codes)
+    ordered = codes[order]
+    is_first = np.concatenate([[True], ordered[1:] != ordered[:-1]])
+    return order, np.flatnonzero(is_first)
+
+
+def _no_complete_strata(
+    units: DesignUnits, bins: Sequence[ColumnBins], formed: int
+) -> UnusableInput:
+    arms = "both arms" if len(units.arms) == 2 else "every arm"
+    finest = max(bins, key=lambda column_bins: column_bins.count)
+    return UnusableInput(
+        f"none of the {formed} strata has rows of {arms}; {finest.name} alone has "
+        f"{finest.count} bins",
+        hint=f"cut the columns into fewer bins: cutpoints={{{finest.name!r}: 4}}"
+        if finest.values is not None
+        else f"join categories with grouping, or leave {finest.name} out",
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
