@@ -182,6 +182,16 @@ def test_the_imbalance_is_0_within_equal_arms_and_1_without_a_common_cell() -> N
     assert apart.details["Imbalance L1 before"] == pytest.approx(20 / 21)
 
 
+def test_the_imbalance_of_several_arms_is_that_of_the_worst_two() -> None:
+    value = {"value": np.tile([1.0, 2.0], 30)}
+    arms = np.repeat(["a", "b", "c"], 20)
+    arms[[0, 2, 4, 6]] = "c"
+    design = cem(arms, value, cutpoints=None, estimand="ATE")
+    # Shares of value 1: a 6 of 16, b 10 of 20, c 14 of 24.
+    assert design.details["Imbalance L1 before"] == pytest.approx(14 / 24 - 6 / 16)
+    assert design.details["Imbalance L1 after"] == pytest.approx(0, abs=1e-12)
+
+
 def test_matching_on_few_values_removes_the_imbalance() -> None:
     columns = {"educ": X["educ"], "married": X["married"]}
     design = cem(TREAT, columns, cutpoints=None)
