@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from equipoise_matching.matching.units import Floats, Truths
+from equipoise_matching.shared.errors import UnusableInput
 
 SOLVER_TOLERANCE = 1e-6
 """Largest violation of a constraint that HiGHS accepts; it rounds the bounds of sizes, too."""
@@ -93,7 +94,7 @@ class LargestSample:
 def largest_sample(problem: SampleProblem, time_limit: float, gap: float) -> LargestSample | None:
     """Return the largest sample; ``None`` if no sample keeps the limits.
 
-    The search ends when the size is within ``gap`` of the bound, as a share of the size, or after
+    Raise `UnusableInput` if HiGHS cannot solve the linear relaxation. The search ends when the size is within ``gap`` of the bound, as a share of the size, or after
     ``time_limit`` seconds. A sample of size 0 means that the time was too short to find any.
     """
     end = time.perf_counter() + time_limit
@@ -145,6 +146,12 @@ def _relaxation(problem: SampleProblem) -> _Relaxation:
         bounds=(0, 1),
         method="highs",
     )
+    if result.x is None:
+        # No sample at all is a solution, so only the numbers can be the reason.
+        raise UnusableInput(
+            f"HiGHS could not solve the linear relaxation: {result.message}",
+            hint="leave out columns with extreme values, or take their logarithm",
+        )
     costs = np.abs(result.lower.marginals + result.upper.marginals)
     return _Relaxation(-float(result.fun), np.asarray(result.x), costs)
 
