@@ -94,7 +94,9 @@ class LargestSample:
 def largest_sample(problem: SampleProblem, time_limit: float, gap: float) -> LargestSample | None:
     """Return the largest sample; ``None`` if no sample keeps the limits.
 
-    Raise `UnusableInput` if HiGHS cannot solve the linear relaxation. The search ends when the size is within ``gap`` of the bound, as a share of the size, or after
+    Raise `UnusableInput` if HiGHS cannot solve the linear relaxation.
+
+    The search ends when the size is within ``gap`` of the bound, as a share of the size, or after
     ``time_limit`` seconds. A sample of size 0 means that the time was too short to find any.
     """
     end = time.perf_counter() + time_limit
