@@ -22,6 +22,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from equipoise_matching.designs.cardinality import cardinality_match, profile_match
+    from equipoise_matching.designs.coarsening import cem
     from equipoise_matching.designs.comparison import (
         balance_of_imputations,
         compare_designs,
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     )
     from equipoise_matching.designs.drawing import overlap_plot
     from equipoise_matching.designs.matches import design_of_match
+    from equipoise_matching.designs.subclasses import subclassify
     from equipoise_matching.effects.aipw import aipw_effect, aipw_effects
     from equipoise_matching.effects.imputed import PooledEffect, effect_of_imputations, pool_effects
     from equipoise_matching.effects.result import EffectEstimate
@@ -73,6 +76,8 @@ __all__ = [
     "aipw_effects",
     "balance_of_imputations",
     "balance_uv",
+    "cardinality_match",
+    "cem",
     "compare_designs",
     "covariate_balancing_score",
     "design_of_match",
@@ -93,10 +98,12 @@ __all__ = [
     "overlap_plot",
     "overlap_weights",
     "pool_effects",
+    "profile_match",
     "propensity_score",
     "qq_stats",
     "robustness_value",
     "rosenbaum_bounds",
+    "subclassify",
     "treatment_scores",
 ]
 
@@ -114,6 +121,8 @@ _MODULES = {
     "aipw_effects": "effects.aipw",
     "balance_of_imputations": "designs.comparison",
     "balance_uv": "matching.univariate",
+    "cardinality_match": "designs.cardinality",
+    "cem": "designs.coarsening",
     "compare_designs": "designs.comparison",
     "covariate_balancing_score": "weights.covariate_balancing",
     "design_of_match": "designs.matches",
@@ -134,10 +143,12 @@ _MODULES = {
     "overlap_plot": "designs.drawing",
     "overlap_weights": "weights.inverse_probability",
     "pool_effects": "effects.imputed",
+    "profile_match": "designs.cardinality",
     "propensity_score": "matching.propensity",
     "qq_stats": "matching.distributions",
     "robustness_value": "effects.robustness",
     "rosenbaum_bounds": "effects.sensitivity",
+    "subclassify": "designs.subclasses",
     "treatment_scores": "weights.scores",
 }
 

@@ -9,4 +9,8 @@ Every function takes the treatment and the covariates, and returns a `Design`.
 - ``comparison``: designs in order of balance, and the balance of imputed data sets
 - ``matches``: the result of ``match`` or ``gen_match`` as a design
 - ``paragraph``: the methods paragraph of a paper
+- ``strata``, ``coarsening``, ``stratum_pairs``: strata of bins (``cem``), and pairs within strata
+- ``subclasses``: strata of the propensity score (``subclassify``)
+- ``cardinality``, ``largest_sample``: the largest samples with balanced means
+  (``cardinality_match``, ``profile_match``)
 """
