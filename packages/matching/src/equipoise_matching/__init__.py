@@ -10,11 +10,9 @@ only from earlier entries of this list:
 - ``charts``: charts of effects and of balance (the extra ``equipoise-matching[charts]``)
 - ``genetic``: genetic optimisation using derivatives
 - ``matching``: matching and balance on arrays
-- ``effects``: the effect of the treatment, from the rows and the weights of a design
-- ``designs``: choose the rows to compare (optimal, full, quick, coarsened, cardinality matching)
-- ``weights``: weights that make the arms alike, without choosing rows
 - ``effects``: effects after a design, and their sensitivity to hidden factors
 - ``designs``: designs without an outcome: which rows are compared, and their weights
+- ``weights``: weights that make the arms alike, without choosing rows
 - ``observation``: the effect of a change, from a log
 - ``tables``: the functions of ``matching`` for data frames, CSV and Parquet files
 """
