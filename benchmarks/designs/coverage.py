@@ -84,8 +84,10 @@ MAKERS: dict[str, Callable[[Any, DataSet], Any]] = {
 ESTIMATORS: dict[str, dict[str, Any]] = {
     "means": {"covariates": None},
     "regression": {},
+    "with HC3": {"correction": "HC3"},
 }
-"""Estimators after a design: weighted means, and g-computation with the design's covariates."""
+"""Estimators after a design: weighted means, and g-computation with the design's covariates, also
+with the correction HC3, which is the default without clusters."""
 
 
 def makers() -> tuple[dict[str, Callable[[DataSet], Any]], list[str]]:
