@@ -190,3 +190,12 @@ def test_unusable_input_ends_in_one_line(treat: Any, matrix: Any, message: str) 
     with pytest.raises(UnusableInput, match=message) as caught:
         energy_balance(treat, matrix)
     assert "\n" not in caught.value.what
+
+
+def test_rows_that_are_not_needed_have_exactly_the_weight_0() -> None:
+    random = np.random.default_rng(5)
+    treat = np.arange(120) % 3 == 0
+    X = random.normal(size=(120, 2)) + treat[:, None]
+    weights = energy_balance(treat, X).weights
+    assert weights.min() == 0.0
+    assert weights[weights > 0].min() > 1e-9
