@@ -19,6 +19,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from equipoise_matching.designs.nearest import nearest_match
+    from equipoise_matching.designs.quick import quick_match
     from equipoise_matching.genetic.genoud import genoud
     from equipoise_matching.matching.balance import match_balance
     from equipoise_matching.matching.distributions import ks_boot, qq_stats
@@ -44,9 +46,11 @@ __all__ = [
     "match_balance",
     "match_by",
     "match_fitness",
+    "nearest_match",
     "observe",
     "propensity_score",
     "qq_stats",
+    "quick_match",
 ]
 
 _MODULES = {
@@ -62,9 +66,11 @@ _MODULES = {
     "match_balance": "matching.balance",
     "match_by": "matching.stratified",
     "match_fitness": "matching.fitness",
+    "nearest_match": "designs.nearest",
     "observe": "tables.interface",
     "propensity_score": "matching.propensity",
     "qq_stats": "matching.distributions",
+    "quick_match": "designs.quick",
 }
 
 

@@ -2,16 +2,29 @@
 //!
 //! Both ways compute a distance by the same instructions, so they find the same neighbours.
 
+use crate::filter::{Filter, FilterTile, near_boxes, near_points};
 use crate::instructions::{Instructions, LANES, Wide, WidePortable};
 #[cfg(target_arch = "x86_64")]
 use crate::instructions::{WideAvx2, WideAvx512};
 use crate::neighbours::{Query, SearchResult, WeightOf};
 use crate::pool::Pool;
+use crate::single::{Single, SinglePortable};
+#[cfg(target_arch = "x86_64")]
+use crate::single::{SingleAvx2, SingleAvx512};
 use crate::tree::Child;
 
 /// Factor that enlarges the reach (the largest squared distance of a neighbour) before a comparison
 /// with a lower bound. So rounding hides no neighbour.
 const BOUND_MARGIN: f64 = 1.0 + 1e-12;
+/// Number of queries of a trial, which measures how many points a tree skips.
+const TRIAL_QUERIES: usize = 24;
+/// Time for a block in a tree search, as a multiple of the time for a block in brute force.
+const TREE_BLOCK_COST: f64 = 3.0;
+/// Time for a node in a tree search, as a multiple of the time for a block in brute force.
+const TREE_NODE_COST: f64 = 6.0;
+/// The same multiples with a filter.
+const FILTERED_BLOCK_COST: f64 = 6.0;
+const FILTERED_NODE_COST: f64 = 12.0;
 /// Bytes of blocks that stay in a core's cache while many queries pass over them.
 const CACHED_BYTES: usize = 1 << 18;
 
@@ -22,10 +35,33 @@ pub struct Search<'a> {
     pub weight_of: &'a WeightOf<'a>,
     /// Whether the tree is used. Without it, every distance is computed.
     pub uses_tree: bool,
+    /// A copy in single precision of the pool, of which the queries are points; `None` without.
+    pub filter: Option<&'a Filter>,
     pub instructions: Instructions,
 }
 
 impl Search<'_> {
+    /// Returns the points of a trial among all points that will search.
+    pub fn trial_points(point_count: usize) -> impl Iterator<Item = usize> {
+        (0..point_count).step_by(point_count.div_ceil(TRIAL_QUERIES))
+    }
+
+    /// Returns the costs of these queries by tree and by brute force, in units of the time in which
+    /// brute force compares a query with a block. The search must use the tree.
+    pub fn costs(&self, queries: &[Query<'_>]) -> (f64, f64) {
+        let results = self.run(queries);
+        let (block_cost, node_cost) = match self.filter {
+            Some(_) => (FILTERED_BLOCK_COST, FILTERED_NODE_COST),
+            None => (TREE_BLOCK_COST, TREE_NODE_COST),
+        };
+        let cost = |result: &SearchResult| {
+            let (blocks, nodes) = (result.searched_blocks as f64, result.searched_nodes as f64);
+            blocks * block_cost + nodes * node_cost
+        };
+        let comparisons = queries.len() * self.pool.block_count();
+        (results.iter().map(cost).sum(), comparisons as f64)
+    }
+
     /// Finds the neighbours of each query.
     ///
     /// # Panics
@@ -42,7 +78,9 @@ impl Search<'_> {
             #[cfg(target_arch = "x86_64")]
             Instructions::Avx2 => unsafe { self.run_with_avx2(queries, &mut results) },
             // SAFETY: every processor has the portable instructions.
-            _ => unsafe { self.run_with::<WidePortable, 1>(queries, &mut results) },
+            _ => unsafe {
+                self.run_with::<WidePortable, SinglePortable, 1, 2>(queries, &mut results)
+            },
         }
         results
     }
@@ -53,7 +91,7 @@ impl Search<'_> {
     #[target_feature(enable = "avx512f,avx2,fma")]
     unsafe fn run_with_avx512(&self, queries: &[Query<'_>], results: &mut [SearchResult]) {
         // SAFETY: by the caller. Sixteen sums, two registers for a block: 18 of 32 registers.
-        unsafe { self.run_with::<WideAvx512, 8>(queries, results) }
+        unsafe { self.run_with::<WideAvx512, SingleAvx512, 8, 16>(queries, results) }
     }
 
     /// # Safety
@@ -62,12 +100,12 @@ impl Search<'_> {
     #[target_feature(enable = "avx2,fma")]
     unsafe fn run_with_avx2(&self, queries: &[Query<'_>], results: &mut [SearchResult]) {
         // SAFETY: by the caller. Eight sums, four registers for a block: 12 of 16 registers.
-        unsafe { self.run_with::<WideAvx2, 2>(queries, results) }
+        unsafe { self.run_with::<WideAvx2, SingleAvx2, 2, 4>(queries, results) }
     }
 
     #[inline(always)]
     #[allow(clippy::inline_always)] // Only inlined code uses the caller's instructions.
-    unsafe fn run_with<W: Wide, const QUERIES: usize>(
+    unsafe fn run_with<W: Wide, S: Single, const QUERIES: usize, const FILTERED: usize>(
         &self,
         queries: &[Query<'_>],
         results: &mut [SearchResult],
@@ -75,15 +113,30 @@ impl Search<'_> {
         for (query, result) in queries.iter().zip(results.iter_mut()) {
             result.start(query, self.weight_of);
         }
-        if self.uses_tree {
-            let mut pending = Vec::new();
-            for (query, result) in queries.iter().zip(results.iter_mut()) {
-                // SAFETY: by the caller.
-                unsafe { self.search_tree::<W>(query, result, &mut pending) };
+        match (self.uses_tree, self.filter) {
+            (true, None) => {
+                let mut pending = Vec::new();
+                for (query, result) in queries.iter().zip(results.iter_mut()) {
+                    // SAFETY: by the caller.
+                    unsafe { self.search_tree::<W>(query, result, &mut pending) };
+                }
             }
-        } else {
+            (true, Some(filter)) => {
+                let (mut pending, mut centre) = (Vec::new(), Vec::new());
+                for (query, result) in queries.iter().zip(results.iter_mut()) {
+                    filter.write_query(query.coordinates, &mut centre);
+                    // SAFETY: by the caller.
+                    unsafe {
+                        self.filter_tree::<W, S>(filter, query, &centre, result, &mut pending);
+                    }
+                }
+            }
             // SAFETY: by the caller.
-            unsafe { self.search_all_blocks::<W, QUERIES>(queries, results) };
+            (false, None) => unsafe { self.search_all_blocks::<W, QUERIES>(queries, results) },
+            // SAFETY: by the caller.
+            (false, Some(filter)) => unsafe {
+                self.filter_all_blocks::<W, S, FILTERED>(filter, queries, results);
+            },
         }
         results.iter_mut().for_each(SearchResult::finish);
     }
@@ -192,6 +245,108 @@ impl Search<'_> {
             unsafe { squared.store(&mut distances) };
             let near = (&distances, near);
             result.add_block(self.pool, query, self.weight_of, block, near);
+        }
+    }
+
+    /// Searches as `search_tree` does, with the boxes and the points of the filter.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // Only inlined code uses the caller's instructions.
+    unsafe fn filter_tree<W: Wide, S: Single>(
+        &self,
+        filter: &Filter,
+        query: &Query<'_>,
+        centre: &[f32],
+        result: &mut SearchResult,
+        pending: &mut Vec<(f32, Child)>,
+    ) {
+        let mut reach = filter.reach(result.reach());
+        pending.push((0.0, Child::Node(0)));
+        while let Some((bound, child)) = pending.pop() {
+            if bound > reach {
+                continue;
+            }
+            let node = match child {
+                Child::Block(block) => {
+                    // SAFETY: by the caller.
+                    let is_near = unsafe { near_points::<S>(filter, block, centre, reach) != 0 };
+                    if is_near {
+                        // SAFETY: by the caller.
+                        unsafe { self.search_block::<W>(query, result, block) };
+                        reach = filter.reach(result.reach());
+                    } else {
+                        result.searched_blocks += 1;
+                    }
+                    continue;
+                }
+                Child::Node(node) => node,
+            };
+            result.searched_nodes += 1;
+            let mut bounds = [0.0; LANES];
+            // SAFETY: by the caller.
+            let mut near = unsafe { near_boxes::<S>(filter, node, centre, reach, &mut bounds) };
+            let first = pending.len();
+            while near != 0 {
+                let lane = near.trailing_zeros() as usize;
+                near &= near - 1;
+                // The nearest box comes last, so that it is searched next.
+                let bound = bounds[lane];
+                let mut position = pending.len();
+                pending.push((bound, self.pool.tree.child(node, lane)));
+                while position > first && pending[position - 1].0 < bound {
+                    pending.swap(position - 1, position);
+                    position -= 1;
+                }
+            }
+        }
+    }
+
+    /// Compares the queries with all blocks of the filter, and computes the distances to the blocks
+    /// that may have a near point.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // Only inlined code uses the caller's instructions.
+    unsafe fn filter_all_blocks<W: Wide, S: Single, const QUERIES: usize>(
+        &self,
+        filter: &Filter,
+        queries: &[Query<'_>],
+        results: &mut [SearchResult],
+    ) {
+        let mut tiles: Vec<FilterTile<QUERIES>> = Vec::new();
+        for (queries, results) in queries.chunks(QUERIES).zip(results.chunks_mut(QUERIES)) {
+            let mut tile = FilterTile::new(filter, queries, self.pool.dimensions);
+            for (slot, (query, result)) in queries.iter().zip(results).enumerate() {
+                // The other points of the query's own block are near, because of the tree's order.
+                let block = query.point / LANES;
+                // SAFETY: by the caller.
+                unsafe { self.search_block::<W>(query, result, block) };
+                tile.first_block[slot] = block;
+                tile.limit[slot] = filter.product_limit(tile.half_norm[slot], result.reach());
+            }
+            tiles.push(tile);
+        }
+        let cached_blocks = (CACHED_BYTES / filter.block_bytes()).max(1);
+        for start in (0..self.pool.block_count()).step_by(cached_blocks) {
+            let end = (start + cached_blocks).min(self.pool.block_count());
+            let chunks = queries.chunks(QUERIES).zip(results.chunks_mut(QUERIES));
+            for (tile, (queries, results)) in tiles.iter_mut().zip(chunks) {
+                for block in start..end {
+                    // SAFETY: by the caller.
+                    let near = unsafe { tile.near_slots::<S>(filter, block) };
+                    if near == 0 {
+                        continue;
+                    }
+                    for (slot, (query, result)) in queries.iter().zip(&mut *results).enumerate() {
+                        if near >> slot & 1 == 1 && tile.first_block[slot] != block {
+                            // SAFETY: by the caller.
+                            unsafe { self.search_block::<W>(query, result, block) };
+                            let reach = result.reach();
+                            tile.limit[slot] = filter.product_limit(tile.half_norm[slot], reach);
+                        }
+                    }
+                }
+            }
+        }
+        for result in results {
+            result.searched_blocks = self.pool.block_count();
         }
     }
 

@@ -70,6 +70,7 @@ fn every_instruction_set_finds_the_nearest_points() {
                 pool: &pool,
                 weight_of: &|_, _| Some(1.0),
                 uses_tree,
+                filter: None,
                 instructions,
             };
             let results = search.run(&queries);
@@ -100,6 +101,7 @@ fn a_removed_point_is_not_found_again() {
             pool: &pool,
             weight_of: &|_, _| Some(1.0),
             uses_tree: true,
+            filter: None,
             instructions: Instructions::best(),
         };
         let result = &search.run(&[query(&points, 0, 1.0)])[0];

@@ -1,8 +1,12 @@
 //! The variance of a unit's outcome given its covariates, from similar units of its arm.
 
-use crate::matcher::Matcher;
+use crate::filter::Filter;
+use crate::matcher::{MIN_BLOCK_COMPARISONS, Matcher};
+use crate::neighbours::{Query, WeightOf};
 use crate::parallel::Progress;
-use crate::problem::{Pairs, Rules};
+use crate::pool::Pool;
+use crate::problem::{Method, Pairs, Rules, to_u32};
+use crate::search::Search;
 
 /// Weighted mean and sum of squares of some outcomes.
 #[derive(Clone, Copy, Default)]
@@ -70,13 +74,11 @@ impl Matcher {
         };
         for arm in [false, true] {
             let pool = self.pool(arm);
-            let needs_variance: Vec<bool> = (0..pool.point_count)
-                .map(|point| {
-                    pool.members(point)
-                        .iter()
-                        .any(|&row| in_pairs[row as usize])
-                })
-                .collect();
+            let is_in_pair = |&point: &u32| {
+                let mut members = pool.members(point as usize).iter();
+                members.any(|&row| in_pairs[row as usize])
+            };
+            let points: Vec<u32> = (0..to_u32(pool.point_count)).filter(is_in_pair).collect();
             let weight_of = |point: usize, other: usize| {
                 let row = pool.members(point)[0] as usize;
                 if other == point {
@@ -88,9 +90,10 @@ impl Matcher {
                     self.within_caliper(row, member).then(|| pool.weight[other])
                 }
             };
-            let is_wanted = |point: usize| needs_variance[point];
+            let filter = self.filter_of(pool, points.len());
+            let search = self.search_in_arm(arm, filter.as_ref(), &weight_of, neighbours, &points);
             let neighbourhoods =
-                self.neighbourhoods(arm, arm, neighbours, &is_wanted, progress, &weight_of)?;
+                self.neighbourhoods(&search, (arm, arm), neighbours, &points, progress)?;
             let moments: Vec<Moments> = (0..pool.point_count)
                 .map(|point| {
                     Moments::of_values(pool.members(point).iter().map(|&row| {
@@ -99,8 +102,8 @@ impl Matcher {
                     }))
                 })
                 .collect();
-            for point in (0..pool.point_count).filter(|&point| needs_variance[point]) {
-                let neighbours = neighbourhoods.of_point(point);
+            for (index, &point) in points.iter().enumerate() {
+                let (point, neighbours) = (point as usize, neighbourhoods.of(index));
                 let other_points = neighbours.iter().map(|&(_, other)| other as usize);
                 let mut others: Vec<usize> = other_points.filter(|&other| other != point).collect();
                 // The order of the pool depends on the method, but the sums must not.
@@ -109,7 +112,7 @@ impl Matcher {
                     sum.combined_with(moments[other])
                 });
                 let has_no_neighbour = neighbours.is_empty();
-                let has_enough = neighbourhoods.has_enough(point);
+                let has_enough = neighbourhoods.has_enough(index);
                 let variance = match problem.rules {
                     Rules::AsInR if self.can_drop_units() && !has_enough => Some(0.0),
                     Rules::AsInR => {
@@ -133,6 +136,40 @@ impl Matcher {
             }
         }
         Some(variances)
+    }
+
+    /// Returns a copy of a pool in single precision, if it saves time for so many queries. Calipers
+    /// need the boxes of the pool itself.
+    fn filter_of(&self, pool: &Pool, queries: usize) -> Option<Filter> {
+        let is_large = queries * pool.block_count() >= MIN_BLOCK_COMPARISONS;
+        (is_large && self.problem.caliper.is_none()).then(|| Filter::new(pool))
+    }
+
+    /// Returns the search for the neighbours of these points in their own arm, by tree or by brute
+    /// force.
+    fn search_in_arm<'a>(
+        &'a self,
+        arm: bool,
+        filter: Option<&'a Filter>,
+        weight_of: &'a WeightOf<'a>,
+        neighbours: f64,
+        points: &[u32],
+    ) -> Search<'a> {
+        let pool = self.pool(arm);
+        let mut search = Search {
+            filter,
+            ..self.search(pool, weight_of)
+        };
+        let is_chosen = self.problem.method == Method::Automatic;
+        if is_chosen && filter.is_some() && !pool.tree.is_empty() {
+            search.uses_tree = true;
+            let trial: Vec<Query<'_>> = Search::trial_points(points.len())
+                .map(|index| self.query(arm, points[index] as usize, arm, neighbours))
+                .collect();
+            let (by_tree, by_brute_force) = search.costs(&trial);
+            search.uses_tree = by_tree < by_brute_force;
+        }
+        search
     }
 
     fn weight(&self, arm: bool) -> f64 {
