@@ -20,10 +20,14 @@ Floats = NDArray[np.float64]
 
 
 def score_data(rows: int) -> tuple[Floats, Floats]:
-    """Return the treatment and the true propensity score of rows, of which a fifth is treated."""
+    """Return the treatment and the true propensity score of rows, of which a quarter is treated.
+
+    The score is a whole number of billionths, because MatchIt 4.5.1 cuts the fractions of
+    differences off.
+    """
     generator = np.random.default_rng(rows)
     score = 1.0 / (1.0 + np.exp(1.6 - generator.normal(size=rows)))
-    return (generator.random(rows) < score).astype(np.float64), score
+    return (generator.random(rows) < score).astype(np.float64), np.floor(1e9 * score)
 
 
 def covariate_data(rows: int, columns: int) -> tuple[Floats, Floats]:

@@ -32,7 +32,8 @@ MAX_SECONDS = 60.0
 QUICK_ROWS = 1_000_000
 QUICK_COLUMNS = (3, 5, 10)
 MIN_RATIO = 10.0
-AGREEMENT = 1e-9
+AGREEMENT = 1e-4
+"""Relative difference of the mean distances that equal distances may make."""
 PYMATCHIT = "pymatchit-causal==0.6.1"
 PYMATCHIT_PROGRAM = """
 import sys, time, warnings
@@ -77,7 +78,7 @@ def ours(*arguments: str) -> tuple[float, float, int, float]:
 def score_beside_peers(limit: float) -> Iterator[bool]:
     """Match on a score at growing sizes, with the peers that stay within the limit."""
     commands = peer_commands()
-    print(f"Nearest matching on a score, 20 % treated, largest score first; a process each;\n"
+    print(f"Nearest matching on a score, a quarter treated, largest score first; a process each;\n"
           f"a peer stops at its first size above {limit:.0f} s")  # fmt: skip
     print(f"{'rows':>10} {'pairs':>10} {'ours, s':>9}", *(f"{name:>11} {'ratio':>8}" for name in commands))
     for rows in PEER_SIZES:

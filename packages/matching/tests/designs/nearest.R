@@ -21,7 +21,11 @@ answer <- function(question) {
   found <- suppressWarnings(do.call(matchit, options))$match.matrix
   is_matched <- !is.na(found)
   takers <- matrix(rownames(found), nrow(found), ncol(found))
-  list(takers = I(as.integer(takers[is_matched])), donors = I(as.integer(found[is_matched])))
+  list(
+    takers = I(as.integer(takers[is_matched])),
+    donors = I(as.integer(found[is_matched])),
+    passes = I(col(found)[is_matched])
+  )
 }
 questions <- fromJSON(arguments[1], simplifyDataFrame = FALSE)
 write_json(lapply(questions, answer), arguments[2])

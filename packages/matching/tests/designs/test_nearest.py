@@ -17,7 +17,7 @@ from equipoise_matching.designs.design import LEFT_OUT, Design
 from equipoise_matching.shared.errors import UnusableInput
 
 SCRIPT = Path(__file__).with_name("nearest.R")
-QUESTIONS = 150
+QUESTIONS = 100
 TIME_LIMIT_S = 60.0
 
 treatments = st.lists(st.booleans(), min_size=4, max_size=60).filter(lambda arm: len(set(arm)) == 2)
@@ -97,29 +97,82 @@ def test_with_replacement_each_row_has_its_nearest_rows(
 
 @pytest.mark.live("Rscript", package="r-base-core")
 def test_pairs_are_those_of_matchit(tmp_path: Path) -> None:
-    questions = [question_of(seed) for seed in range(QUESTIONS)]
+    questions = [question_of(seed, [1]) for seed in range(QUESTIONS)]
     answers = answers_of_matchit(questions, tmp_path)
     for question, answer in zip(questions, answers, strict=True):
-        design = ours(question)
-        taken = design.pairs()[:, :: 1 if question["estimand"] == "ATT" else -1]
+        pairs = ours(question).pairs()[:, :: 1 if question["estimand"] == "ATT" else -1]
         expected = sorted(zip(answer["takers"], answer["donors"], strict=True))
-        assert sorted(map(tuple, (taken + 1).tolist())) == expected, question
+        assert sorted(map(tuple, (pairs + 1).tolist())) == expected, question
 
 
-def question_of(seed: int) -> dict[str, Any]:
-    """Return data without ties, and options that both sides have."""
+@pytest.mark.live("Rscript", package="r-base-core")
+def test_matchit_too_gives_every_row_a_first_match_before_a_second(tmp_path: Path) -> None:
+    # MatchIt 4.5.1 now and then skips a nearer row in its second pass. Therefore each choice is
+    # compared with the nearest row that MatchIt's earlier choices left free.
+    questions = [question_of(seed, [2, 3]) | {"replace": False} for seed in range(QUESTIONS)]
+    answers = answers_of_matchit(questions, tmp_path)
+    is_nearest = [
+        choice
+        for question, answer in zip(questions, answers, strict=True)
+        for choice in choices(question, answer)
+    ]
+    assert np.mean(is_nearest) > 0.99
+    equal = 0
+    for question, answer in zip(questions, answers, strict=True):
+        pairs = ours(question).pairs()[:, :: 1 if question["estimand"] == "ATT" else -1]
+        expected = sorted(zip(answer["takers"], answer["donors"], strict=True))
+        is_equal = sorted(map(tuple, (pairs + 1).tolist())) == expected
+        assert is_equal or not all(choices(question, answer)), question
+        equal += is_equal
+    assert equal > 0.7 * QUESTIONS
+
+
+def choices(question: dict[str, Any], answer: dict[str, Any]) -> list[bool]:
+    """Return for each choice of MatchIt whether it is the nearest free row, pass after pass."""
+    treat, score, cell = (np.array(question[name]) for name in ("treat", "score", "cell"))
+    is_taker = treat == (1 if question["estimand"] == "ATT" else 0)
+    takers = np.flatnonzero(is_taker)
+    sign = {"largest": -1.0, "smallest": 1.0}.get(question["order"], 0.0)
+    takers = takers[np.argsort(sign * score[takers], kind="stable")]
+    chosen = {
+        (number, taker - 1): donor - 1
+        for number, taker, donor in zip(
+            answer["passes"], answer["takers"], answer["donors"], strict=True
+        )
+    }
+    free, found = ~is_taker, []
+    for number in range(1, question["m"] + 1):
+        for taker in takers.tolist():
+            distances = np.where(free, np.abs(score - score[taker]).astype(float), np.inf)
+            if question["exact"]:
+                distances[cell != cell[taker]] = np.inf
+            if question["caliper"] is not None:
+                distances[distances > question["caliper"]] = np.inf
+            nearest = int(distances.argmin()) if np.isfinite(distances).any() else None
+            donor = chosen.get((number, taker))
+            found.append(donor == nearest)
+            if donor is not None:
+                free[donor] = False
+    return found
+
+
+def question_of(seed: int, matches: list[int]) -> dict[str, Any]:
+    """Return data without ties, and options that both sides have.
+
+    The scores are large whole numbers, because MatchIt 4.5.1 cuts the fractions of differences off.
+    """
     generator = np.random.default_rng([37, seed])
     rows = int(generator.integers(20, 200))
     treat = generator.random(rows) < generator.uniform(0.15, 0.6)
     treat[:2], treat[2:4] = True, False
     return {
         "treat": treat.astype(int).tolist(),
-        "score": generator.uniform(0.01, 0.99, size=rows).tolist(),
+        "score": generator.integers(0, 10**9, size=rows).tolist(),
         "cell": generator.integers(0, 3, size=rows).tolist(),
         "estimand": str(generator.choice(["ATT", "ATC"])),
         "order": str(generator.choice(["largest", "smallest", "data"])),
-        "m": int(generator.choice([1, 1, 2, 3])),
-        "caliper": float(generator.choice([0.02, 0.1])) if generator.random() < 0.4 else None,
+        "m": int(generator.choice(matches)),
+        "caliper": float(generator.choice([2e7, 1e8])) if generator.random() < 0.4 else None,
         "exact": bool(generator.random() < 0.3),
         "replace": bool(generator.random() < 0.2),
     }
