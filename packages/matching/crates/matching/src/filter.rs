@@ -17,7 +17,7 @@ const DISTANCE_ROUNDING: f64 = 3e-7;
 /// Largest relative rounding error that each coordinate adds to a squared distance.
 const TERM_ROUNDING: f64 = 1.3e-7;
 /// Largest rounding error that each coordinate adds to the half of a squared distance, if it is
-/// computed from norms and a product: the partial sums of points in the unit ball are at most 1.5.
+/// computed from norms and a product: the partial sums of near points in the unit ball are at most 3.
 const PRODUCT_ROUNDING: f64 = 2.4e-7;
 
 /// The points and the boxes of a pool in single precision.
@@ -100,7 +100,7 @@ impl Filter {
     pub fn product_limit(&self, half_norm: f64, squared: f64) -> f32 {
         let half_square = 0.5 * squared / (self.radius * self.radius);
         let rounding = PRODUCT_ROUNDING * (self.dimensions as f64 + 4.0);
-        single(half_square * (1.0 + DISTANCE_ROUNDING) - half_norm + rounding)
+        single(half_square * (1.0 + DISTANCE_ROUNDING) - half_norm + rounding).min(f32::MAX)
     }
 
     /// Returns the coordinates of a block, axis after axis.
@@ -133,7 +133,8 @@ pub struct FilterTile<const QUERIES: usize> {
     points: Vec<[f32; QUERIES]>,
     /// Half of the squared norm of each query.
     pub half_norm: [f64; QUERIES],
-    /// Limit of each query, by `Filter::product_limit`; no point is within that of a missing query.
+    /// Limit of each query, by `Filter::product_limit` or `Filter::reach`. No point is within the
+    /// limit of a missing query.
     pub limit: [f32; QUERIES],
     /// The block that was searched first for each query.
     pub first_block: [usize; QUERIES],
@@ -144,7 +145,7 @@ impl<const QUERIES: usize> FilterTile<QUERIES> {
         let mut tile = Self {
             points: vec![[0.0; QUERIES]; dimensions],
             half_norm: [0.0; QUERIES],
-            limit: [f32::NEG_INFINITY; QUERIES],
+            limit: [-f32::MAX; QUERIES],
             first_block: [usize::MAX; QUERIES],
         };
         let mut centre = Vec::with_capacity(dimensions);
@@ -158,16 +159,18 @@ impl<const QUERIES: usize> FilterTile<QUERIES> {
         tile
     }
 
-    /// Returns a bit for each query, set if a point of the block may be near.
+    /// Returns a bit for each query, set if a point of the block may be within its limit, which is
+    /// of `Filter::product_limit`.
     ///
     /// # Safety
     /// The processor must have the instructions of `S`.
     #[inline(always)]
     #[allow(clippy::inline_always)] // Only inlined code uses the caller's instructions.
-    pub unsafe fn near_slots<S: Single>(&self, filter: &Filter, block: usize) -> u32 {
+    pub unsafe fn near_by_products<S: Single>(&self, filter: &Filter, block: usize) -> u32 {
         // SAFETY: by the caller.
         unsafe {
-            let mut sums = [S::load(filter.half_norms(block)); QUERIES];
+            let half_norms = S::load(filter.half_norms(block));
+            let mut sums = self.limit.map(|limit| half_norms.minus(S::splat(limit)));
             let axes = filter.block(block).chunks_exact(LANES);
             for (axis, centres) in axes.zip(&self.points) {
                 let lanes = S::load(axis);
@@ -175,12 +178,72 @@ impl<const QUERIES: usize> FilterTile<QUERIES> {
                     *sum = sum.minus_product(lanes, S::splat(centre));
                 }
             }
-            let mut near = 0;
-            for (slot, (sum, &limit)) in sums.into_iter().zip(&self.limit).enumerate() {
-                near |= u32::from(sum.at_most(S::splat(limit)) != 0) << slot;
-            }
-            near
+            slots_without_excess(sums)
         }
+    }
+
+    /// Returns the same for limits of `Filter::reach`.
+    ///
+    /// # Safety
+    /// The processor must have the instructions of `S`.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // Only inlined code uses the caller's instructions.
+    pub unsafe fn near_by_differences<S: Single>(&self, filter: &Filter, block: usize) -> u32 {
+        // SAFETY: by the caller.
+        unsafe {
+            let mut sums = [S::splat(0.0); QUERIES];
+            let axes = filter.block(block).chunks_exact(LANES);
+            for (axis, centres) in axes.zip(&self.points) {
+                let lanes = S::load(axis);
+                for (sum, &centre) in sums.iter_mut().zip(centres) {
+                    *sum = lanes.minus(S::splat(centre)).squared_plus(*sum);
+                }
+            }
+            for (sum, &limit) in sums.iter_mut().zip(&self.limit) {
+                *sum = sum.minus(S::splat(limit));
+            }
+            slots_without_excess(sums)
+        }
+    }
+
+    /// Returns the largest limit of the queries.
+    pub fn largest_limit(&self) -> f32 {
+        self.limit.iter().copied().fold(-1.0, f32::max)
+    }
+
+    /// Returns the low and the high ends of the box of the first `count` queries, axis by axis.
+    pub fn ends(&self, count: usize) -> Vec<(f32, f32)> {
+        let ends = |values: &[f32; QUERIES]| {
+            let values = values[..count].iter().copied();
+            let low = values.clone().fold(f32::INFINITY, f32::min);
+            (low, values.fold(f32::NEG_INFINITY, f32::max))
+        };
+        self.points.iter().map(ends).collect()
+    }
+}
+
+/// Returns a bit for each slot, set if one of the sixteen numbers of the slot is at most 0.
+///
+/// # Safety
+/// The processor must have the instructions of `S`.
+#[inline(always)]
+#[allow(clippy::inline_always)] // Only inlined code uses the caller's instructions.
+unsafe fn slots_without_excess<S: Single, const SLOTS: usize>(excess: [S; SLOTS]) -> u32 {
+    // SAFETY: by the caller.
+    unsafe {
+        let zero = S::splat(0.0);
+        let mut smallest = excess[0];
+        for other in &excess[1..] {
+            smallest = smallest.minimum(*other);
+        }
+        if smallest.at_most(zero) == 0 {
+            return 0;
+        }
+        let mut near = 0;
+        for (slot, numbers) in excess.into_iter().enumerate() {
+            near |= u32::from(numbers.at_most(zero) != 0) << slot;
+        }
+        near
     }
 }
 
@@ -206,8 +269,9 @@ pub unsafe fn near_points<S: Single>(
     }
 }
 
-/// Writes lower bounds of the distances to the boxes of a node's children, and returns a bit for
-/// each box, set if the box is within reach.
+/// Writes lower bounds of the distances of a node's children to a box, and returns a bit for each
+/// child, set if it is within reach. `ends` has the low and the high end of the box on each axis,
+/// which are equal for a single query.
 ///
 /// # Safety
 /// The processor must have the instructions of `S`.
@@ -216,7 +280,7 @@ pub unsafe fn near_points<S: Single>(
 pub unsafe fn near_boxes<S: Single>(
     filter: &Filter,
     node: usize,
-    centre: &[f32],
+    ends: impl Iterator<Item = (f32, f32)>,
     reach: f32,
     bounds: &mut [f32; LANES],
 ) -> u32 {
@@ -224,10 +288,9 @@ pub unsafe fn near_boxes<S: Single>(
     unsafe {
         let zero = S::splat(0.0);
         let mut squared = zero;
-        for (ends, &value) in filter.boxes(node).chunks_exact(2 * LANES).zip(centre) {
-            let value = S::splat(value);
-            let below = S::load(ends).minus(value);
-            let outside = below.maximum(value.minus(S::load(&ends[LANES..])));
+        for (boxes, (low, high)) in filter.boxes(node).chunks_exact(2 * LANES).zip(ends) {
+            let above = S::load(boxes).minus(S::splat(high));
+            let outside = above.maximum(S::splat(low).minus(S::load(&boxes[LANES..])));
             squared = outside.maximum(zero).squared_plus(squared);
         }
         squared.store(bounds);

@@ -146,6 +146,7 @@ impl Matcher {
             weight_of,
             uses_tree: self.uses_tree && !pool.tree.is_empty(),
             filter: None,
+            in_packets: false,
             instructions: self.instructions,
         }
     }

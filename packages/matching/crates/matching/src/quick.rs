@@ -352,6 +352,7 @@ fn search<'a, T>(
         weight_of,
         uses_tree,
         filter: None,
+        in_packets: false,
         instructions: Instructions::best(),
     })
 }

@@ -18,6 +18,8 @@ use crate::tree::Child;
 const BOUND_MARGIN: f64 = 1.0 + 1e-12;
 /// Number of queries of a trial, which measures how many points a tree skips.
 const TRIAL_QUERIES: usize = 24;
+/// Number of packets of a trial.
+const TRIAL_PACKETS: usize = 4;
 /// Time for a block in a tree search, as a multiple of the time for a block in brute force.
 const TREE_BLOCK_COST: f64 = 3.0;
 /// Time for a node in a tree search, as a multiple of the time for a block in brute force.
@@ -25,6 +27,9 @@ const TREE_NODE_COST: f64 = 6.0;
 /// The same multiples with a filter.
 const FILTERED_BLOCK_COST: f64 = 6.0;
 const FILTERED_NODE_COST: f64 = 12.0;
+/// The same multiples for each query of a packet.
+const PACKET_BLOCK_COST: f64 = 2.0;
+const PACKET_NODE_COST: f64 = 1.0;
 /// Bytes of blocks that stay in a core's cache while many queries pass over them.
 const CACHED_BYTES: usize = 1 << 18;
 
@@ -37,6 +42,8 @@ pub struct Search<'a> {
     pub uses_tree: bool,
     /// A copy in single precision of the pool, of which the queries are points; `None` without.
     pub filter: Option<&'a Filter>,
+    /// Whether queries that follow each other search the tree together, which needs a filter.
+    pub in_packets: bool,
     pub instructions: Instructions,
 }
 
@@ -46,11 +53,18 @@ impl Search<'_> {
         (0..point_count).step_by(point_count.div_ceil(TRIAL_QUERIES))
     }
 
+    /// Returns the points of a trial in packets, which follow each other.
+    pub fn trial_packets(point_count: usize) -> impl Iterator<Item = usize> {
+        let start = move |part: usize| point_count * part / TRIAL_PACKETS;
+        (0..TRIAL_PACKETS).flat_map(move |part| (start(part)..start(part + 1)).take(LANES))
+    }
+
     /// Returns the costs of these queries by tree and by brute force, in units of the time in which
     /// brute force compares a query with a block. The search must use the tree.
     pub fn costs(&self, queries: &[Query<'_>]) -> (f64, f64) {
         let results = self.run(queries);
         let (block_cost, node_cost) = match self.filter {
+            Some(_) if self.in_packets => (PACKET_BLOCK_COST, PACKET_NODE_COST),
             Some(_) => (FILTERED_BLOCK_COST, FILTERED_NODE_COST),
             None => (TREE_BLOCK_COST, TREE_NODE_COST),
         };
@@ -120,6 +134,10 @@ impl Search<'_> {
                     // SAFETY: by the caller.
                     unsafe { self.search_tree::<W>(query, result, &mut pending) };
                 }
+            }
+            (true, Some(filter)) if self.in_packets => {
+                // SAFETY: by the caller.
+                unsafe { self.filter_packets::<W, S, FILTERED>(filter, queries, results) };
             }
             (true, Some(filter)) => {
                 let (mut pending, mut centre) = (Vec::new(), Vec::new());
@@ -283,20 +301,114 @@ impl Search<'_> {
             result.searched_nodes += 1;
             let mut bounds = [0.0; LANES];
             // SAFETY: by the caller.
-            let mut near = unsafe { near_boxes::<S>(filter, node, centre, reach, &mut bounds) };
-            let first = pending.len();
-            while near != 0 {
-                let lane = near.trailing_zeros() as usize;
-                near &= near - 1;
-                // The nearest box comes last, so that it is searched next.
-                let bound = bounds[lane];
-                let mut position = pending.len();
-                pending.push((bound, self.pool.tree.child(node, lane)));
-                while position > first && pending[position - 1].0 < bound {
-                    pending.swap(position - 1, position);
-                    position -= 1;
-                }
+            let near = unsafe {
+                let ends = centre.iter().map(|&value| (value, value));
+                near_boxes::<S>(filter, node, ends, reach, &mut bounds)
+            };
+            self.push_children(node, near, &bounds, pending);
+        }
+    }
+
+    /// Adds the children of a node that are marked in `near`, the nearest last, so that it is
+    /// searched next.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // It is the inner loop.
+    fn push_children(
+        &self,
+        node: usize,
+        mut near: u32,
+        bounds: &[f32; LANES],
+        pending: &mut Vec<(f32, Child)>,
+    ) {
+        let first = pending.len();
+        while near != 0 {
+            let lane = near.trailing_zeros() as usize;
+            near &= near - 1;
+            let bound = bounds[lane];
+            let mut position = pending.len();
+            pending.push((bound, self.pool.tree.child(node, lane)));
+            while position > first && pending[position - 1].0 < bound {
+                pending.swap(position - 1, position);
+                position -= 1;
             }
+        }
+    }
+
+    /// Searches the tree for some queries at a time, which are near each other. Each block within
+    /// reach of the queries' box is compared with all of them.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // Only inlined code uses the caller's instructions.
+    unsafe fn filter_packets<W: Wide, S: Single, const QUERIES: usize>(
+        &self,
+        filter: &Filter,
+        queries: &[Query<'_>],
+        results: &mut [SearchResult],
+    ) {
+        let mut pending = Vec::new();
+        for (queries, results) in queries.chunks(QUERIES).zip(results.chunks_mut(QUERIES)) {
+            let mut tile = FilterTile::<QUERIES>::new(filter, queries, self.pool.dimensions);
+            // SAFETY: by the caller.
+            unsafe { self.search_own_blocks::<W, QUERIES>(&mut tile, queries, results) };
+            for (limit, result) in tile.limit.iter_mut().zip(&*results) {
+                *limit = filter.reach(result.reach());
+            }
+            let ends = tile.ends(queries.len());
+            let mut reach = tile.largest_limit();
+            let (mut searched_blocks, mut searched_nodes) = (0, 0);
+            pending.push((0.0, Child::Node(0)));
+            while let Some((bound, child)) = pending.pop() {
+                if bound > reach {
+                    continue;
+                }
+                let block = match child {
+                    Child::Block(block) => block,
+                    Child::Node(node) => {
+                        searched_nodes += 1;
+                        let mut bounds = [0.0; LANES];
+                        let ends = ends.iter().copied();
+                        // SAFETY: by the caller.
+                        let near =
+                            unsafe { near_boxes::<S>(filter, node, ends, reach, &mut bounds) };
+                        self.push_children(node, near, &bounds, &mut pending);
+                        continue;
+                    }
+                };
+                searched_blocks += 1;
+                // SAFETY: by the caller.
+                let near = unsafe { tile.near_by_differences::<S>(filter, block) };
+                if near == 0 {
+                    continue;
+                }
+                for (slot, (query, result)) in queries.iter().zip(&mut *results).enumerate() {
+                    if near >> slot & 1 == 1 && tile.first_block[slot] != block {
+                        // SAFETY: by the caller.
+                        unsafe { self.search_block::<W>(query, result, block) };
+                        tile.limit[slot] = filter.reach(result.reach());
+                    }
+                }
+                reach = tile.largest_limit();
+            }
+            for result in results {
+                result.searched_blocks = searched_blocks;
+                result.searched_nodes = searched_nodes;
+            }
+        }
+    }
+
+    /// Searches the block of each query itself, whose points are near because of the tree's order.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // Only inlined code uses the caller's instructions.
+    unsafe fn search_own_blocks<W: Wide, const QUERIES: usize>(
+        &self,
+        tile: &mut FilterTile<QUERIES>,
+        queries: &[Query<'_>],
+        results: &mut [SearchResult],
+    ) {
+        for (slot, (query, result)) in queries.iter().zip(results).enumerate() {
+            let block = query.point / LANES;
+            // SAFETY: by the caller.
+            unsafe { self.search_block::<W>(query, result, block) };
+            tile.first_block[slot] = block;
         }
     }
 
@@ -313,13 +425,11 @@ impl Search<'_> {
         let mut tiles: Vec<FilterTile<QUERIES>> = Vec::new();
         for (queries, results) in queries.chunks(QUERIES).zip(results.chunks_mut(QUERIES)) {
             let mut tile = FilterTile::new(filter, queries, self.pool.dimensions);
-            for (slot, (query, result)) in queries.iter().zip(results).enumerate() {
-                // The other points of the query's own block are near, because of the tree's order.
-                let block = query.point / LANES;
-                // SAFETY: by the caller.
-                unsafe { self.search_block::<W>(query, result, block) };
-                tile.first_block[slot] = block;
-                tile.limit[slot] = filter.product_limit(tile.half_norm[slot], result.reach());
+            // SAFETY: by the caller.
+            unsafe { self.search_own_blocks::<W, QUERIES>(&mut tile, queries, results) };
+            let halves = tile.half_norm.iter().zip(&*results);
+            for (limit, (&half_norm, result)) in tile.limit.iter_mut().zip(halves) {
+                *limit = filter.product_limit(half_norm, result.reach());
             }
             tiles.push(tile);
         }
@@ -330,7 +440,7 @@ impl Search<'_> {
             for (tile, (queries, results)) in tiles.iter_mut().zip(chunks) {
                 for block in start..end {
                     // SAFETY: by the caller.
-                    let near = unsafe { tile.near_slots::<S>(filter, block) };
+                    let near = unsafe { tile.near_by_products::<S>(filter, block) };
                     if near == 0 {
                         continue;
                     }

@@ -71,6 +71,7 @@ fn every_instruction_set_finds_the_nearest_points() {
                 weight_of: &|_, _| Some(1.0),
                 uses_tree,
                 filter: None,
+                in_packets: false,
                 instructions,
             };
             let results = search.run(&queries);
@@ -102,6 +103,7 @@ fn a_removed_point_is_not_found_again() {
             weight_of: &|_, _| Some(1.0),
             uses_tree: true,
             filter: None,
+            in_packets: false,
             instructions: Instructions::best(),
         };
         let result = &search.run(&[query(&points, 0, 1.0)])[0];

@@ -3,9 +3,9 @@
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::{
     __m256, __m512, _CMP_LE_OQ, _mm256_cmp_ps, _mm256_fmadd_ps, _mm256_fnmadd_ps, _mm256_loadu_ps,
-    _mm256_max_ps, _mm256_movemask_ps, _mm256_set1_ps, _mm256_storeu_ps, _mm256_sub_ps,
-    _mm512_cmp_ps_mask, _mm512_fmadd_ps, _mm512_fnmadd_ps, _mm512_loadu_ps, _mm512_max_ps,
-    _mm512_set1_ps, _mm512_storeu_ps, _mm512_sub_ps,
+    _mm256_max_ps, _mm256_min_ps, _mm256_movemask_ps, _mm256_set1_ps, _mm256_storeu_ps,
+    _mm256_sub_ps, _mm512_cmp_ps_mask, _mm512_fmadd_ps, _mm512_fnmadd_ps, _mm512_loadu_ps,
+    _mm512_max_ps, _mm512_min_ps, _mm512_set1_ps, _mm512_storeu_ps, _mm512_sub_ps,
 };
 
 use crate::instructions::LANES;
@@ -23,6 +23,8 @@ pub trait Single: Copy {
     unsafe fn minus(self, other: Self) -> Self;
     /// The larger of the two numbers in each lane.
     unsafe fn maximum(self, other: Self) -> Self;
+    /// The smaller of the two numbers in each lane.
+    unsafe fn minimum(self, other: Self) -> Self;
     /// `self * self + sum`.
     unsafe fn squared_plus(self, sum: Self) -> Self;
     /// `self - left * right`.
@@ -68,6 +70,12 @@ impl Single for SingleAvx512 {
     unsafe fn maximum(self, other: Self) -> Self {
         // SAFETY: by the trait's condition.
         Self(unsafe { _mm512_max_ps(self.0, other.0) })
+    }
+
+    #[inline(always)]
+    unsafe fn minimum(self, other: Self) -> Self {
+        // SAFETY: by the trait's condition.
+        Self(unsafe { _mm512_min_ps(self.0, other.0) })
     }
 
     #[inline(always)]
@@ -141,6 +149,18 @@ impl Single for SingleAvx2 {
             [
                 _mm256_max_ps(low, other_low),
                 _mm256_max_ps(high, other_high),
+            ]
+        })
+    }
+
+    #[inline(always)]
+    unsafe fn minimum(self, other: Self) -> Self {
+        let ([low, high], [other_low, other_high]) = (self.0, other.0);
+        // SAFETY: by the trait's condition.
+        Self(unsafe {
+            [
+                _mm256_min_ps(low, other_low),
+                _mm256_min_ps(high, other_high),
             ]
         })
     }
@@ -225,6 +245,11 @@ impl Single for SinglePortable {
     #[inline(always)]
     unsafe fn maximum(self, other: Self) -> Self {
         self.with(other, f32::max)
+    }
+
+    #[inline(always)]
+    unsafe fn minimum(self, other: Self) -> Self {
+        self.with(other, f32::min)
     }
 
     #[inline(always)]

@@ -1,12 +1,15 @@
 //! The variance of a unit's outcome given its covariates, from similar units of its arm.
 
 use crate::filter::Filter;
-use crate::matcher::{MIN_BLOCK_COMPARISONS, Matcher};
+use crate::matcher::Matcher;
 use crate::neighbours::{Query, WeightOf};
 use crate::parallel::Progress;
 use crate::pool::Pool;
 use crate::problem::{Method, Pairs, Rules, to_u32};
 use crate::search::Search;
+
+/// With fewer comparisons (of a query with a block), a filter saves no time.
+const MIN_FILTERED_COMPARISONS: usize = 1 << 12;
 
 /// Weighted mean and sum of squares of some outcomes.
 #[derive(Clone, Copy, Default)]
@@ -141,7 +144,7 @@ impl Matcher {
     /// Returns a copy of a pool in single precision, if it saves time for so many queries. Calipers
     /// need the boxes of the pool itself.
     fn filter_of(&self, pool: &Pool, queries: usize) -> Option<Filter> {
-        let is_large = queries * pool.block_count() >= MIN_BLOCK_COMPARISONS;
+        let is_large = queries * pool.block_count() >= MIN_FILTERED_COMPARISONS;
         (is_large && self.problem.caliper.is_none()).then(|| Filter::new(pool))
     }
 
@@ -161,14 +164,19 @@ impl Matcher {
             ..self.search(pool, weight_of)
         };
         let is_chosen = self.problem.method == Method::Automatic;
-        if is_chosen && filter.is_some() && !pool.tree.is_empty() {
-            search.uses_tree = true;
-            let trial: Vec<Query<'_>> = Search::trial_points(points.len())
-                .map(|index| self.query(arm, points[index] as usize, arm, neighbours))
-                .collect();
-            let (by_tree, by_brute_force) = search.costs(&trial);
-            search.uses_tree = by_tree < by_brute_force;
+        if !is_chosen || filter.is_none() || pool.tree.is_empty() {
+            return search;
         }
+        search.uses_tree = true;
+        let query = |index: usize| self.query(arm, points[index] as usize, arm, neighbours);
+        let trial: Vec<Query<'_>> = Search::trial_points(points.len()).map(query).collect();
+        let (by_tree, by_brute_force) = search.costs(&trial);
+        search.in_packets = true;
+        let trial: Vec<Query<'_>> = Search::trial_packets(points.len()).map(query).collect();
+        let (in_packets, all_blocks) = search.costs(&trial);
+        let in_packets = in_packets / all_blocks * by_brute_force;
+        search.in_packets = in_packets < by_tree;
+        search.uses_tree = in_packets.min(by_tree) < by_brute_force;
         search
     }
 
