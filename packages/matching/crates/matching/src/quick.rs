@@ -126,7 +126,7 @@ impl QuickProblem {
                     pool,
                     count,
                     is_own_arm: target_arm == arm,
-                    uses_tree: self.prefers_tree(points, queries, pool, count),
+                    uses_tree: prefers_tree(points, queries, pool, count),
                 })
                 .collect();
             let blocks: usize = targets.iter().map(|target| target.pool.block_count()).sum();
@@ -151,22 +151,6 @@ impl QuickProblem {
             finished += queries.point_count;
         }
         Some(neighbourhoods)
-    }
-
-    /// Whether a tree is faster than brute force for the searches of a pool in another.
-    fn prefers_tree(&self, points: &Points, queries: &Pool, pool: &Pool, count: usize) -> bool {
-        let comparisons = queries.point_count * pool.block_count();
-        if pool.tree.is_empty() || comparisons < MIN_BLOCK_COMPARISONS {
-            return false;
-        }
-        let trial = Search::trial_points(queries.point_count)
-            .map(|point| query(points, queries, point, count))
-            .collect::<Vec<_>>();
-        let (tree, brute_force) =
-            search(pool, true, &|_, point| Some(pool.weight[point]), |search| {
-                search.costs(&trial)
-            });
-        tree < brute_force
     }
 
     /// Returns the rows of some points of an arm, and their closed neighbourhoods, row after row.
@@ -305,6 +289,21 @@ impl QuickProblem {
         });
         keys.into_iter().map(|(_, row)| row).collect()
     }
+}
+
+/// Whether a tree is faster than brute force for the searches of a pool in another.
+fn prefers_tree(points: &Points, queries: &Pool, pool: &Pool, count: usize) -> bool {
+    let comparisons = queries.point_count * pool.block_count();
+    if pool.tree.is_empty() || comparisons < MIN_BLOCK_COMPARISONS {
+        return false;
+    }
+    let trial = Search::trial_points(queries.point_count)
+        .map(|point| query(points, queries, point, count))
+        .collect::<Vec<_>>();
+    let (tree, brute_force) = search(pool, true, &|_, point| Some(pool.weight[point]), |search| {
+        search.costs(&trial)
+    });
+    tree < brute_force
 }
 
 /// A pool in which the rows of an arm search.

@@ -18,18 +18,18 @@ use crate::tree::Child;
 const BOUND_MARGIN: f64 = 1.0 + 1e-12;
 /// Number of queries of a trial, which measures how many points a tree skips.
 const TRIAL_QUERIES: usize = 24;
-/// Number of packets of a trial.
-const TRIAL_PACKETS: usize = 4;
+/// Number of places of a trial in packets.
+const TRIAL_PACKETS: usize = 6;
 /// Time for a block in a tree search, as a multiple of the time for a block in brute force.
 const TREE_BLOCK_COST: f64 = 3.0;
 /// Time for a node in a tree search, as a multiple of the time for a block in brute force.
 const TREE_NODE_COST: f64 = 6.0;
 /// The same multiples with a filter.
-const FILTERED_BLOCK_COST: f64 = 6.0;
-const FILTERED_NODE_COST: f64 = 12.0;
+const FILTERED_BLOCK_COST: f64 = 9.0;
+const FILTERED_NODE_COST: f64 = 18.0;
 /// The same multiples for each query of a packet.
-const PACKET_BLOCK_COST: f64 = 2.0;
-const PACKET_NODE_COST: f64 = 1.0;
+const PACKET_BLOCK_COST: f64 = 3.5;
+const PACKET_NODE_COST: f64 = 2.0;
 /// Bytes of blocks that stay in a core's cache while many queries pass over them.
 const CACHED_BYTES: usize = 1 << 18;
 
@@ -55,8 +55,11 @@ impl Search<'_> {
 
     /// Returns the points of a trial in packets, which follow each other.
     pub fn trial_packets(point_count: usize) -> impl Iterator<Item = usize> {
-        let start = move |part: usize| point_count * part / TRIAL_PACKETS;
-        (0..TRIAL_PACKETS).flat_map(move |part| (start(part)..start(part + 1)).take(LANES))
+        // The middle of each part, because the first points of a tree are often far from others.
+        (0..TRIAL_PACKETS).flat_map(move |part| {
+            let start = point_count * (2 * part + 1) / (2 * TRIAL_PACKETS);
+            (start..point_count).take(LANES)
+        })
     }
 
     /// Returns the costs of these queries by tree and by brute force, in units of the time in which
@@ -93,7 +96,7 @@ impl Search<'_> {
             Instructions::Avx2 => unsafe { self.run_with_avx2(queries, &mut results) },
             // SAFETY: every processor has the portable instructions.
             _ => unsafe {
-                self.run_with::<WidePortable, SinglePortable, 1, 2>(queries, &mut results)
+                self.run_with::<WidePortable, SinglePortable, 1, 2>(queries, &mut results);
             },
         }
         results
