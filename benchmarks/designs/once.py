@@ -50,6 +50,7 @@ def main() -> None:
     kind, rows = sys.argv[1], int(sys.argv[2])
     if kind == "score":
         treat, score = score_data(rows)
+        nearest_match([1.0, 0.0], [0.0, 1.0])  # imports what a first call imports
         started = time.perf_counter()
         design = nearest_match(treat, score, order=sys.argv[3])  # type: ignore[arg-type]
         seconds = time.perf_counter() - started
@@ -57,6 +58,7 @@ def main() -> None:
         distance = design.details["Mean difference of scores"]
     else:
         treat, covariates = covariate_data(rows, int(sys.argv[3]))
+        quick_match([1.0, 0.0], [0.0, 1.0])  # imports what a first call imports
         started = time.perf_counter()
         design = quick_match(treat, covariates)
         seconds = time.perf_counter() - started

@@ -25,7 +25,11 @@ MILLION = 1_000_000
 def cases(has_million: bool) -> dict[str, tuple[Sample, str, int]]:
     """Return the data, the estimand and the number of rounds of each case, by name."""
     lalonde = {
-        f"LaLonde, {445 * copies:,} rows, 10 covariates": (stacked(copies), "ATT", 100 // copies + 5)
+        f"LaLonde, {445 * copies:,} rows, 10 covariates": (
+            stacked(copies),
+            "ATT",
+            100 // copies + 5,
+        )
         for copies in (1, 4, 12)
     }
     normals: dict[str, tuple[Sample, str, int]] = {

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from equipoise_matching import nearest_match
 from equipoise_matching.designs.design import LEFT_OUT, Design
+from equipoise_matching.matching.units import Floats, Truths
 from equipoise_matching.shared.errors import UnusableInput
 
 SCRIPT = Path(__file__).with_name("nearest.R")
@@ -23,7 +24,7 @@ TIME_LIMIT_S = 60.0
 treatments = st.lists(st.booleans(), min_size=4, max_size=60).filter(lambda arm: len(set(arm)) == 2)
 
 
-def scores_of(rows: int, seed: int, *, tied: bool) -> np.ndarray:
+def scores_of(rows: int, seed: int, *, tied: bool) -> Floats:
     generator = np.random.default_rng(seed)
     scores = generator.normal(size=rows)
     scores = np.round(scores, 1) if tied else scores
@@ -32,7 +33,7 @@ def scores_of(rows: int, seed: int, *, tied: bool) -> np.ndarray:
 
 
 def pairs_by_search(
-    treat: np.ndarray, score: np.ndarray, order: str, m: int, caliper: float
+    treat: Truths, score: Floats, order: str, m: int, caliper: float
 ) -> set[tuple[int, int]]:
     """Return the pairs from the definition: compare every taker with every free donor."""
     takers = np.flatnonzero(treat).tolist()
@@ -220,9 +221,9 @@ def test_the_random_order_depends_on_the_seed_and_not_on_the_threads() -> None:
     generator = np.random.default_rng(3)
     treat, score = generator.random(400) < 0.4, generator.random(400)
 
-    def pairs(seed: int, threads: int) -> list[list[int]]:
+    def pairs(seed: int, threads: int) -> set[tuple[int, ...]]:
         design = nearest_match(treat, score, order="random", seed=seed, threads=threads)
-        return design.pairs().tolist()
+        return set(map(tuple, design.pairs().tolist()))
 
     assert pairs(1, 1) == pairs(1, 2)
     assert pairs(1, 1) != pairs(2, 1)
@@ -238,7 +239,7 @@ def test_exact_pairs_agree_in_every_exact_column() -> None:
     assert (year[treated] == year[control]).all()
 
 
-GOOD = {"treat": [1, 1, 0, 0, 0], "score": [0.1, 0.2, 0.3, 0.4, 0.5]}
+GOOD: dict[str, Any] = {"treat": [1, 1, 0, 0, 0], "score": [0.1, 0.2, 0.3, 0.4, 0.5]}
 
 
 @pytest.mark.parametrize(
@@ -255,6 +256,7 @@ GOOD = {"treat": [1, 1, 0, 0, 0], "score": [0.1, 0.2, 0.3, 0.4, 0.5]}
         ({"estimand": "ATE"}, "no estimand 'ATE'"),
         ({"order": "nearest"}, "no order 'nearest'"),
         ({"m": 0}, "m is 0"),
+        ({"m": None}, "m is None"),
         ({"caliper": -1}, "caliper is -1"),
         ({"caliper": "0.1"}, "caliper is '0.1'"),
         ({"caliper": 0.01}, "no row has a match"),

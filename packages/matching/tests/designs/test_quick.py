@@ -52,8 +52,8 @@ def partitions(rows: int) -> Iterator[NDArray[np.int64]]:
 def fits(strata: NDArray[np.int64], arm: NDArray[np.int64], needs: list[int], size: int) -> bool:
     """Return whether each stratum has the rows of each arm, and in all, that it needs."""
     counts = [np.bincount(strata[arm == index], minlength=strata.max() + 1) for index in (0, 1)]
-    has_arms = all((count >= need).all() for count, need in zip(counts, needs, strict=True))
-    return has_arms and bool((sum(counts) >= size).all())
+    has_arms = all(int(count.min()) >= need for count, need in zip(counts, needs, strict=True))
+    return has_arms and int(np.bincount(strata).min()) >= size
 
 
 @pytest.mark.parametrize(
@@ -205,7 +205,8 @@ def test_weights_recover_the_effect_of_each_arm() -> None:
     outcome = 2.0 * x[:, 0] + x[:, 1] + np.array([0.0, 1.0, 3.0])[arm]
     design = quick_match(arm, x)
     means = [
-        np.average(outcome[arm == index], weights=design.weights[arm == index]) for index in range(3)
+        np.average(outcome[arm == index], weights=design.weights[arm == index])
+        for index in range(3)
     ]
     # Without weights, the differences are 2.6 and 6.1. The outcome has no other noise than x.
     assert np.diff(means) == pytest.approx([1.0, 2.0], abs=0.05)
@@ -226,6 +227,7 @@ GOOD: dict[str, Any] = {"treat": [1, 1, 0, 0, 0], "X": {"age": [25, 31, 24, 30, 
         ({"arm_sizes": 3}, "needs 3 rows of arm 1"),
         ({"arm_sizes": {2: 1}}, "names 2"),
         ({"arm_sizes": 0}, "arm_sizes"),
+        ({"arm_sizes": None}, "arm_sizes of 0 is None"),
         ({"size": 6}, "size is 6"),
         ({"caliper": -0.5}, "caliper is -0.5"),
         ({"caliper": 1e-9}, "no stratum fits"),
@@ -241,6 +243,15 @@ def test_bad_input_is_one_error_with_a_hint(change: dict[str, Any], message: str
     with pytest.raises(UnusableInput, match=message) as caught:
         quick_match(**(GOOD | change))
     assert caught.value.hint
+
+
+def test_the_columns_of_a_frame_may_have_numbers_as_names() -> None:
+    pandas = pytest.importorskip("pandas", reason="needs pandas")
+    generator = np.random.default_rng(14)
+    x, treat = generator.normal(size=(60, 2)), generator.random(60) < 0.4
+    plain, framed = quick_match(treat, x).strata, quick_match(treat, pandas.DataFrame(x)).strata
+    assert plain is not None and framed is not None
+    assert (plain == framed).all()
 
 
 def test_a_treatment_with_too_many_values_is_refused() -> None:

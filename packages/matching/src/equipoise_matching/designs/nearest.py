@@ -45,9 +45,9 @@ def nearest_match(
     """Match each row of one arm with the nearest rows of the other arm by a score.
 
     Each row of the estimand takes its nearest free row of the other arm, one row after the other
-    (Rubin 1973, Biometrics 29(1)). With ``m=2``, all rows take their first match before a row takes
-    its second. The pairs are those of R's ``matchit(method="nearest")`` if no distances are equal;
-    equal distances are decided by the row number.
+    (Rubin 1973, Biometrics 29(1)), as in R's ``matchit(method="nearest")``. With ``m=2``, all rows
+    take their first match before a row takes its second. Equal distances are decided by the row
+    number.
 
     Raise `UnusableInput` if data or options cannot be used, or no row has a match.
 
@@ -100,6 +100,8 @@ def nearest_match(
             f"there is no order {order!r}",
             hint=f"choose one of {', '.join(get_args(ScoreOrder))}",
         )
+    if m is None:
+        raise UnusableInput("m is None", hint="give a whole number of matches from 1")
     for name, value, minimum in (("m", m, 1), ("seed", seed, 0), ("threads", threads, 1)):
         check_whole_number(name, value, minimum)
     scores = checked_column(score, "score", np.asarray(score).size)
@@ -195,7 +197,7 @@ def _design(
     stratum_of_pair = np.cumsum(np.diff(takers, prepend=takers[0]) != 0)
     matches = np.bincount(stratum_of_pair)
     shares = 1.0 / matches[stratum_of_pair]
-    weights = np.bincount(donors, shares, len(units))
+    weights = np.asarray(np.bincount(donors, shares, len(units)), dtype=np.float64)
     weights[takers] = 1.0
     strata, pairs = None, None
     if problem.replace:

@@ -209,6 +209,10 @@ def checked_arm_sizes(units: DesignUnits, arm_sizes: int | Mapping[Any, int]) ->
     rows_of_arms = np.bincount(units.arm).tolist()
     for arm, size, rows in zip(units.arms, sizes, rows_of_arms, strict=True):
         check_whole_number(f"arm_sizes of {arm!r}", size, 1)
+        if size is None:
+            raise UnusableInput(
+                f"arm_sizes of {arm!r} is None", hint="give a whole number of rows from 1"
+            )
         if size > rows:
             raise UnusableInput(
                 f"a stratum needs {size} rows of arm {arm!r}, which has {rows} rows",
@@ -224,7 +228,9 @@ def checked_size(size: int | None, arm_sizes: tuple[int, ...], rows: int) -> int
         return smallest
     check_whole_number("size", size, 1)
     if size > rows:
-        raise UnusableInput(f"size is {size}, but there are {rows} rows", hint="give a smaller size")
+        raise UnusableInput(
+            f"size is {size}, but there are {rows} rows", hint="give a smaller size"
+        )
     return max(int(size), smallest)
 
 
