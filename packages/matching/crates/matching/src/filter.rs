@@ -23,7 +23,7 @@ const PRODUCT_ROUNDING: f64 = 2.4e-7;
 /// The points and the boxes of a pool in single precision.
 pub struct Filter {
     dimensions: usize,
-    /// Largest distance of a point from the origin.
+    /// Largest distance of a point or of a query from the origin.
     radius: f64,
     /// For each block sixteen numbers for each axis, then the halves of the squared norms.
     blocks: Vec<f32>,
@@ -32,21 +32,14 @@ pub struct Filter {
 }
 
 impl Filter {
-    pub fn new(pool: &Pool) -> Self {
+    /// Copies a pool, for queries that are points of `queries`, which may be the same pool.
+    pub fn new(pool: &Pool, queries: &Pool) -> Self {
         let dimensions = pool.dimensions;
-        let mut largest: f64 = 0.0;
-        let mut norms = vec![f64::INFINITY; pool.block_count() * LANES];
-        for (block, norms) in norms.chunks_exact_mut(LANES).enumerate() {
-            let coordinates = pool.block(block);
-            for (lane, norm) in norms.iter_mut().enumerate() {
-                let values = coordinates.iter().skip(lane).step_by(LANES);
-                let square: f64 = values.map(|value| value * value).sum();
-                if square.is_finite() {
-                    *norm = square;
-                    largest = largest.max(square);
-                }
-            }
-        }
+        let norms = squared_norms(pool);
+        let all_norms = norms.iter().copied().chain(squared_norms(queries));
+        let largest = all_norms
+            .filter(|norm| norm.is_finite())
+            .fold(0.0, f64::max);
         let radius = if largest > 0.0 { largest.sqrt() } else { 1.0 };
         let mut blocks = Vec::with_capacity(norms.len() * (dimensions + 1));
         for (block, norms) in norms.chunks_exact(LANES).enumerate() {
@@ -296,6 +289,19 @@ pub unsafe fn near_boxes<S: Single>(
         squared.store(bounds);
         squared.at_most(S::splat(reach))
     }
+}
+
+/// Returns the squared distance of each point from the origin; infinite for a missing point.
+fn squared_norms(pool: &Pool) -> Vec<f64> {
+    let mut norms = vec![0.0; pool.block_count() * LANES];
+    for (block, norms) in norms.chunks_exact_mut(LANES).enumerate() {
+        for axis in pool.block(block).chunks_exact(LANES) {
+            for (norm, value) in norms.iter_mut().zip(axis) {
+                *norm += value * value;
+            }
+        }
+    }
+    norms
 }
 
 /// Returns the boxes of all nodes, without the columns of calipers, divided by the radius.

@@ -7,6 +7,7 @@
 //! the best strata (section 4 of the paper).
 
 use crate::embed::{Points, embed};
+use crate::filter::Filter;
 use crate::instructions::Instructions;
 use crate::matcher::{MIN_BLOCK_COMPARISONS, QUERY_CHUNK, WEIGHT_ROUNDING};
 use crate::neighbours::{Query, SearchResult};
@@ -122,11 +123,15 @@ impl QuickProblem {
             let targets = targets.chain(all.as_ref().map(|pool| (pool, self.size)));
             let targets: Vec<Target<'_>> = targets
                 .enumerate()
-                .map(|(target_arm, (pool, count))| Target {
-                    pool,
-                    count,
-                    is_own_arm: target_arm == arm,
-                    uses_tree: prefers_tree(points, queries, pool, count),
+                .map(|(target_arm, (pool, count))| {
+                    let uses_tree = prefers_tree(points, queries, pool, count);
+                    Target {
+                        pool,
+                        count,
+                        is_own_arm: target_arm == arm,
+                        uses_tree,
+                        filter: uses_tree.then(|| Filter::new(pool, queries)),
+                    }
                 })
                 .collect();
             let blocks: usize = targets.iter().map(|target| target.pool.block_count()).sum();
@@ -172,9 +177,13 @@ impl QuickProblem {
                     .map(|point| query(points, queries, point, target.count));
                 let queries: Vec<Query<'_>> = queries.collect();
                 let weight_of = |_, point: usize| Some(target.pool.weight[point]);
-                search(target.pool, target.uses_tree, &weight_of, |search| {
-                    search.run(&queries)
-                })
+                search(
+                    target.pool,
+                    target.uses_tree,
+                    target.filter.as_ref(),
+                    &weight_of,
+                    |search| search.run(&queries),
+                )
             })
             .collect();
         let (mut rows, mut members) = (Vec::new(), Vec::new());
@@ -300,9 +309,13 @@ fn prefers_tree(points: &Points, queries: &Pool, pool: &Pool, count: usize) -> b
     let trial = Search::trial_points(queries.point_count)
         .map(|point| query(points, queries, point, count))
         .collect::<Vec<_>>();
-    let (tree, brute_force) = search(pool, true, &|_, point| Some(pool.weight[point]), |search| {
-        search.costs(&trial)
-    });
+    let (tree, brute_force) = search(
+        pool,
+        true,
+        None,
+        &|_, point| Some(pool.weight[point]),
+        |search| search.costs(&trial),
+    );
     tree < brute_force
 }
 
@@ -314,6 +327,8 @@ struct Target<'a> {
     /// Whether the pool is the arm that searches.
     is_own_arm: bool,
     uses_tree: bool,
+    /// A copy of the pool for the search by tree.
+    filter: Option<Filter>,
 }
 
 impl Target<'_> {
@@ -343,6 +358,7 @@ fn compare(left: &(f64, u32), right: &(f64, u32)) -> std::cmp::Ordering {
 fn search<'a, T>(
     pool: &'a Pool,
     uses_tree: bool,
+    filter: Option<&'a Filter>,
     weight_of: &'a crate::neighbours::WeightOf<'a>,
     work: impl FnOnce(&Search<'a>) -> T,
 ) -> T {
@@ -350,7 +366,7 @@ fn search<'a, T>(
         pool,
         weight_of,
         uses_tree,
-        filter: None,
+        filter,
         in_packets: false,
         instructions: Instructions::best(),
     })

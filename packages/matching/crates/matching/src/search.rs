@@ -40,7 +40,8 @@ pub struct Search<'a> {
     pub weight_of: &'a WeightOf<'a>,
     /// Whether the tree is used. Without it, every distance is computed.
     pub uses_tree: bool,
-    /// A copy in single precision of the pool, of which the queries are points; `None` without.
+    /// A copy in single precision of the pool; `None` without. The queries must be points of the pool,
+    /// unless each searches the tree alone.
     pub filter: Option<&'a Filter>,
     /// Whether queries that follow each other search the tree together, which needs a filter.
     pub in_packets: bool,

@@ -99,7 +99,7 @@ fn a_filter_changes_no_neighbour() {
         let points = embed(&problem);
         let pool_rows: Vec<u32> = (0..).take(rows).filter(|row| row % 3 > 0).collect();
         let pool = Pool::new(&problem, &points, &pool_rows, false);
-        let filter = Filter::new(&pool);
+        let filter = Filter::new(&pool, &pool);
         let point = |point: usize| Query {
             point,
             tolerance: 1e-5,

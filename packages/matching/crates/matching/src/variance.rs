@@ -178,7 +178,7 @@ impl Matcher {
     /// need the boxes of the pool itself.
     fn filter_of(&self, pool: &Pool, queries: usize) -> Option<Filter> {
         let is_large = queries * pool.block_count() >= MIN_FILTERED_COMPARISONS;
-        (is_large && self.problem.caliper.is_none()).then(|| Filter::new(pool))
+        (is_large && self.problem.caliper.is_none()).then(|| Filter::new(pool, pool))
     }
 
     /// Returns the search for the neighbours of these points in their own arm, by tree or by brute
