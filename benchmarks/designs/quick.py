@@ -34,6 +34,8 @@ QUICK_COLUMNS = (3, 5, 10)
 MIN_RATIO = 10.0
 AGREEMENT = 1e-4
 """Relative difference of the mean distances that equal distances may make."""
+START_SECONDS = 60.0
+"""Time for a peer to start; pymatchit imports its charts, which takes many seconds."""
 PYMATCHIT = "pymatchit-causal==0.6.1"
 PYMATCHIT_PROGRAM = """
 import sys, time, warnings
@@ -95,13 +97,17 @@ def score_beside_peers(limit: float) -> Iterator[bool]:
                 command = [*commands[name], file.name, str(rows), "largest"]
                 try:
                     done = subprocess.run(
-                        command, stdout=subprocess.PIPE, text=True, check=True, timeout=2 * limit
+                        command,
+                        stdout=subprocess.PIPE,
+                        text=True,
+                        check=True,
+                        timeout=limit + START_SECONDS,
                     )
                 except subprocess.TimeoutExpired:
                     line += f" {'> limit':>11} {'':8}"
                     del commands[name]
                     continue
-                peer_seconds, peer_pairs, peer_distance = done.stdout.split()
+                peer_seconds, peer_pairs, peer_distance = done.stdout.splitlines()[-1].split()
                 ratio = float(peer_seconds) / seconds
                 line += f" {float(peer_seconds):11.3f} {ratio:8.0f}"
                 last_ratios[name] = ratio
