@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     )
     from equipoise_matching.designs.drawing import overlap_plot
     from equipoise_matching.designs.matches import design_of_match
+    from equipoise_matching.designs.nearest import nearest_match
+    from equipoise_matching.designs.quick import quick_match
     from equipoise_matching.designs.subclasses import subclassify
     from equipoise_matching.effects.aipw import aipw_effect, aipw_effects
     from equipoise_matching.effects.imputed import PooledEffect, effect_of_imputations, pool_effects
@@ -94,6 +96,7 @@ __all__ = [
     "match_balance",
     "match_by",
     "match_fitness",
+    "nearest_match",
     "observe",
     "overlap_plot",
     "overlap_weights",
@@ -101,6 +104,7 @@ __all__ = [
     "profile_match",
     "propensity_score",
     "qq_stats",
+    "quick_match",
     "robustness_value",
     "rosenbaum_bounds",
     "subclassify",
@@ -139,6 +143,7 @@ _MODULES = {
     "match_balance": "matching.balance",
     "match_by": "matching.stratified",
     "match_fitness": "matching.fitness",
+    "nearest_match": "designs.nearest",
     "observe": "tables.interface",
     "overlap_plot": "designs.drawing",
     "overlap_weights": "weights.inverse_probability",
@@ -146,6 +151,7 @@ _MODULES = {
     "profile_match": "designs.cardinality",
     "propensity_score": "matching.propensity",
     "qq_stats": "matching.distributions",
+    "quick_match": "designs.quick",
     "robustness_value": "effects.robustness",
     "rosenbaum_bounds": "effects.sensitivity",
     "subclassify": "designs.subclasses",

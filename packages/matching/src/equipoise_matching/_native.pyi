@@ -6,6 +6,8 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise_matching.designs.nearest import ScoreProblem
+from equipoise_matching.designs.quick import QuickProblem
 from equipoise_matching.genetic.options import SearchOptions
 from equipoise_matching.matching.fitness import FitnessProblem
 from equipoise_matching.matching.options import MatchOptions
@@ -144,4 +146,18 @@ def smirnov_p_value(reach: int, treated: int, control: int, ends: list[int]) -> 
     """Return P(distance >= reach / (treated * control)) for samples of these two sizes.
 
     ``ends`` has the index behind each group of ties among the sorted values of both samples.
+    """
+
+def match_on_score(
+    problem: ScoreProblem, progress: Callable[[int, int], None] | None
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the taker and the donor of each pair, in the order of the takers."""
+
+def quick_strata(
+    problem: QuickProblem, progress: Callable[[int, int], None] | None
+) -> tuple[NDArray[np.int64], float, float]:
+    """Return the stratum of each row, -1 for a row that is left out, and two distances.
+
+    The distances are the largest distance of a row from the seed of its stratum, and a lower bound
+    of the largest distance in any strata.
     """

@@ -3,9 +3,11 @@
 //!
 //! `docs/methods/matching.md` has the formulae and the differences from R's package Matching.
 
+mod closest;
 mod eigen;
 mod embed;
 pub mod estimate;
+mod filter;
 pub mod fitness;
 mod instructions;
 pub mod matcher;
@@ -13,8 +15,11 @@ mod neighbours;
 mod parallel;
 mod pool;
 pub mod problem;
+pub mod quick;
 mod random;
+pub mod score;
 mod search;
+mod single;
 pub mod strata;
 mod tree;
 mod variance;
@@ -26,4 +31,6 @@ pub use instructions::Instructions;
 pub use matcher::Matcher;
 pub use parallel::Progress;
 pub use problem::{Estimand, Method, Metric, Pairs, Problem, Restriction, Rules};
+pub use quick::{QuickProblem, QuickStrata};
+pub use score::{ScoreOrder, ScoreProblem};
 pub use strata::{Outcomes, Strata, StrataResult};

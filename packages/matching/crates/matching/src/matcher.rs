@@ -7,22 +7,18 @@ use crate::instructions::Instructions;
 use crate::neighbours::{Query, WeightOf};
 use crate::parallel::{Progress, parallel_map};
 use crate::pool::Pool;
-use crate::problem::{Method, Pairs, Problem, Restriction, Rules};
+use crate::problem::{Method, Pairs, Problem, Restriction, Rules, to_u32};
 use crate::random::Draws;
 use crate::search::Search;
 
 /// Number of queries that a thread takes from the work list together.
 pub(crate) const QUERY_CHUNK: usize = 64;
-/// Number of queries of a trial, which measures how many points a tree skips.
-const TRIAL_QUERIES: usize = 24;
-/// Time for a block in a tree search, as a multiple of the time for a block in brute force.
-const TREE_BLOCK_COST: f64 = 3.0;
-/// Time for a node in a tree search, as a multiple of the time for a block in brute force.
-const TREE_NODE_COST: f64 = 6.0;
+/// The same number with a filter, which needs less time for a query.
+const FILTER_CHUNK: usize = 256;
 /// With fewer comparisons (of a query with a block), no trial and no second thread saves time.
-const MIN_BLOCK_COMPARISONS: usize = 1 << 14;
+pub(crate) const MIN_BLOCK_COMPARISONS: usize = 1 << 14;
 /// Amount that is subtracted from the needed weight for the rounding errors of sums.
-const WEIGHT_ROUNDING: f64 = 1e-10;
+pub(crate) const WEIGHT_ROUNDING: f64 = 1e-10;
 
 /// A problem whose units are arranged for searching.
 pub struct Matcher {
@@ -38,25 +34,26 @@ pub struct Matcher {
     instructions: Instructions,
 }
 
-/// The neighbours of all points of a pool.
+/// The neighbours of some points of a pool, in the order of the queries.
 pub(crate) struct Neighbourhoods {
-    /// Index in `neighbours` of the first neighbour of each point.
+    /// Index in `neighbours` of the first neighbour of each query.
     starts: Vec<usize>,
-    /// Squared distance and point of each neighbour, point after point.
+    /// Squared distance and point of each neighbour, query after query.
     neighbours: Vec<(f64, u32)>,
-    /// For each point, the squared distance of the last needed neighbour.
+    /// For each query, the squared distance of the last needed neighbour.
     last_distances: Vec<f64>,
-    /// For each point, whether the neighbours have the needed weight.
+    /// For each query, whether the neighbours have the needed weight.
     has_enough: Vec<bool>,
 }
 
 impl Neighbourhoods {
-    pub(crate) fn of_point(&self, point: usize) -> &[(f64, u32)] {
-        &self.neighbours[self.starts[point]..self.starts[point + 1]]
+    /// Returns the squared distance and the point of each neighbour, for an index of a query.
+    pub(crate) fn of(&self, index: usize) -> &[(f64, u32)] {
+        &self.neighbours[self.starts[index]..self.starts[index + 1]]
     }
 
-    pub(crate) fn has_enough(&self, point: usize) -> bool {
-        self.has_enough[point]
+    pub(crate) fn has_enough(&self, index: usize) -> bool {
+        self.has_enough[index]
     }
 }
 
@@ -128,16 +125,13 @@ impl Matcher {
             if targets.tree.is_empty() || comparisons < MIN_BLOCK_COMPARISONS {
                 continue;
             }
-            let points = (0..point_count).step_by(point_count.div_ceil(TRIAL_QUERIES));
-            let trial: Vec<Query<'_>> = points
+            let trial: Vec<Query<'_>> = Search::trial_points(point_count)
                 .map(|point| self.query(arm, point, !arm, self.match_count()))
                 .collect();
             let weight_of = |point, target| self.admitted_weight(arm, point, target);
-            for result in self.search(targets, &weight_of).run(&trial) {
-                let (blocks, nodes) = (result.searched_blocks as f64, result.searched_nodes as f64);
-                tree_cost += blocks * TREE_BLOCK_COST + nodes * TREE_NODE_COST;
-                brute_force_cost += targets.block_count() as f64;
-            }
+            let (by_tree, by_brute_force) = self.search(targets, &weight_of).costs(&trial);
+            tree_cost += by_tree;
+            brute_force_cost += by_brute_force;
         }
         tree_cost < brute_force_cost
     }
@@ -151,6 +145,8 @@ impl Matcher {
             pool,
             weight_of,
             uses_tree: self.uses_tree && !pool.tree.is_empty(),
+            filter: None,
+            in_packets: false,
             instructions: self.instructions,
         }
     }
@@ -229,15 +225,10 @@ impl Matcher {
         for arm in arms {
             let report = |done, _| progress(finished + done, total);
             let weight_of = |point, target| self.admitted_weight(arm, point, target);
-            let is_wanted = |_: usize| true;
-            let neighbours = self.neighbourhoods(
-                arm,
-                !arm,
-                self.match_count(),
-                &is_wanted,
-                &report,
-                &weight_of,
-            )?;
+            let search = self.search(self.pool(!arm), &weight_of);
+            let points: Vec<u32> = (0..to_u32(self.pool(arm).point_count)).collect();
+            let count = self.match_count();
+            let neighbours = self.neighbourhoods(&search, (arm, !arm), count, &points, &report)?;
             neighbours_of_arms[usize::from(arm)] = Some(neighbours);
             finished += self.pool(arm).point_count;
         }
@@ -255,7 +246,7 @@ impl Matcher {
                 continue;
             }
             members.clear();
-            for &(squared, target) in neighbours.of_point(point) {
+            for &(squared, target) in neighbours.of(point) {
                 let rows = targets.members(target as usize).iter();
                 members.extend(rows.map(|&member| (squared, member as usize)));
             }
@@ -292,35 +283,30 @@ impl Matcher {
         }
     }
 
-    /// Finds the neighbours of the points of `arm` in the pool of the arm `target`, on all threads.
-    /// A point for which `is_wanted` is false gets no neighbours.
+    /// Finds the neighbours of some points of the first arm in the pool of the second, on all
+    /// threads. The search is in that pool.
     pub(crate) fn neighbourhoods(
         &self,
-        arm: bool,
-        target: bool,
+        search: &Search<'_>,
+        (arm, target): (bool, bool),
         weight: f64,
-        is_wanted: &(dyn Fn(usize) -> bool + Sync),
+        points: &[u32],
         progress: &Progress<'_>,
-        weight_of: &WeightOf<'_>,
     ) -> Option<Neighbourhoods> {
-        let point_count = self.pool(arm).point_count;
-        let search = self.search(self.pool(target), weight_of);
-        let threads = match point_count * search.pool.block_count() {
+        let threads = match points.len() * search.pool.block_count() {
             0..MIN_BLOCK_COMPARISONS => 1,
             _ => self.problem.threads,
         };
-        let chunks = parallel_map(threads, point_count, QUERY_CHUNK, progress, |range| {
-            let mut ends = Vec::with_capacity(range.len());
-            let queries: Vec<Query<'_>> = range
-                .clone()
-                .filter(|&point| is_wanted(point))
-                .map(|point| self.query(arm, point, target, weight))
-                .collect();
-            let mut neighbours = Vec::new();
-            let mut results = search.run(&queries).into_iter();
-            for point in range {
-                let result = is_wanted(point).then(|| results.next());
-                let result = result.flatten().unwrap_or_default();
+        let chunk_size = match search.filter {
+            Some(_) => FILTER_CHUNK,
+            None => QUERY_CHUNK,
+        };
+        let chunks = parallel_map(threads, points.len(), chunk_size, progress, |range| {
+            let points = points[range].iter();
+            let query = |&point: &u32| self.query(arm, point as usize, target, weight);
+            let queries: Vec<Query<'_>> = points.map(query).collect();
+            let (mut ends, mut neighbours) = (Vec::with_capacity(queries.len()), Vec::new());
+            for result in search.run(&queries) {
                 neighbours.extend_from_slice(&result.neighbours);
                 ends.push((neighbours.len(), result.last_distance, result.has_enough));
             }
@@ -329,8 +315,8 @@ impl Matcher {
         let mut neighbourhoods = Neighbourhoods {
             starts: vec![0],
             neighbours: Vec::with_capacity(chunks.iter().map(|(_, chunk)| chunk.len()).sum()),
-            last_distances: Vec::with_capacity(point_count),
-            has_enough: Vec::with_capacity(point_count),
+            last_distances: Vec::with_capacity(points.len()),
+            has_enough: Vec::with_capacity(points.len()),
         };
         for (ends, neighbours) in chunks {
             let offset = neighbourhoods.neighbours.len();

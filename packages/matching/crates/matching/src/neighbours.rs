@@ -6,6 +6,9 @@ use crate::instructions::LANES;
 use crate::pool::Pool;
 use crate::problem::to_u32;
 
+/// Number of neighbours, kept and dropped again, for which a search has memory at its start.
+const USUAL_NEIGHBOURS: usize = 16;
+
 /// A search for the neighbours of one point.
 pub struct Query<'a> {
     /// Index of the point whose neighbours are wanted.
@@ -75,6 +78,7 @@ impl Ord for NearPoint {
 impl SearchResult {
     pub fn start(&mut self, query: &Query<'_>, weight_of: &WeightOf<'_>) {
         self.neighbours.clear();
+        self.neighbours.reserve(USUAL_NEIGHBOURS);
         self.single = None;
         self.nearest.clear();
         self.weight = 0.0;

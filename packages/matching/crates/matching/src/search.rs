@@ -2,16 +2,34 @@
 //!
 //! Both ways compute a distance by the same instructions, so they find the same neighbours.
 
+use crate::filter::{Filter, FilterTile, near_boxes, near_points};
 use crate::instructions::{Instructions, LANES, Wide, WidePortable};
 #[cfg(target_arch = "x86_64")]
 use crate::instructions::{WideAvx2, WideAvx512};
 use crate::neighbours::{Query, SearchResult, WeightOf};
 use crate::pool::Pool;
+use crate::single::{Single, SinglePortable};
+#[cfg(target_arch = "x86_64")]
+use crate::single::{SingleAvx2, SingleAvx512};
 use crate::tree::Child;
 
 /// Factor that enlarges the reach (the largest squared distance of a neighbour) before a comparison
 /// with a lower bound. So rounding hides no neighbour.
 const BOUND_MARGIN: f64 = 1.0 + 1e-12;
+/// Number of queries of a trial, which measures how many points a tree skips.
+const TRIAL_QUERIES: usize = 24;
+/// Number of places of a trial in packets.
+const TRIAL_PACKETS: usize = 6;
+/// Time for a block in a tree search, as a multiple of the time for a block in brute force.
+const TREE_BLOCK_COST: f64 = 3.0;
+/// Time for a node in a tree search, as a multiple of the time for a block in brute force.
+const TREE_NODE_COST: f64 = 6.0;
+/// The same multiples with a filter.
+const FILTERED_BLOCK_COST: f64 = 9.0;
+const FILTERED_NODE_COST: f64 = 18.0;
+/// The same multiples for each query of a packet.
+const PACKET_BLOCK_COST: f64 = 3.5;
+const PACKET_NODE_COST: f64 = 2.0;
 /// Bytes of blocks that stay in a core's cache while many queries pass over them.
 const CACHED_BYTES: usize = 1 << 18;
 
@@ -22,10 +40,46 @@ pub struct Search<'a> {
     pub weight_of: &'a WeightOf<'a>,
     /// Whether the tree is used. Without it, every distance is computed.
     pub uses_tree: bool,
+    /// A copy in single precision of the pool; `None` without. The queries must be points of the pool,
+    /// unless each searches the tree alone.
+    pub filter: Option<&'a Filter>,
+    /// Whether queries that follow each other search the tree together, which needs a filter.
+    pub in_packets: bool,
     pub instructions: Instructions,
 }
 
 impl Search<'_> {
+    /// Returns the points of a trial among all points that will search.
+    pub fn trial_points(point_count: usize) -> impl Iterator<Item = usize> {
+        (0..point_count).step_by(point_count.div_ceil(TRIAL_QUERIES))
+    }
+
+    /// Returns the points of a trial in packets, which follow each other.
+    pub fn trial_packets(point_count: usize) -> impl Iterator<Item = usize> {
+        // The middle of each part, because the first points of a tree are often far from others.
+        (0..TRIAL_PACKETS).flat_map(move |part| {
+            let start = point_count * (2 * part + 1) / (2 * TRIAL_PACKETS);
+            (start..point_count).take(LANES)
+        })
+    }
+
+    /// Returns the costs of these queries by tree and by brute force, in units of the time in which
+    /// brute force compares a query with a block. The search must use the tree.
+    pub fn costs(&self, queries: &[Query<'_>]) -> (f64, f64) {
+        let results = self.run(queries);
+        let (block_cost, node_cost) = match self.filter {
+            Some(_) if self.in_packets => (PACKET_BLOCK_COST, PACKET_NODE_COST),
+            Some(_) => (FILTERED_BLOCK_COST, FILTERED_NODE_COST),
+            None => (TREE_BLOCK_COST, TREE_NODE_COST),
+        };
+        let cost = |result: &SearchResult| {
+            let (blocks, nodes) = (result.searched_blocks as f64, result.searched_nodes as f64);
+            blocks * block_cost + nodes * node_cost
+        };
+        let comparisons = queries.len() * self.pool.block_count();
+        (results.iter().map(cost).sum(), comparisons as f64)
+    }
+
     /// Finds the neighbours of each query.
     ///
     /// # Panics
@@ -42,7 +96,9 @@ impl Search<'_> {
             #[cfg(target_arch = "x86_64")]
             Instructions::Avx2 => unsafe { self.run_with_avx2(queries, &mut results) },
             // SAFETY: every processor has the portable instructions.
-            _ => unsafe { self.run_with::<WidePortable, 1>(queries, &mut results) },
+            _ => unsafe {
+                self.run_with::<WidePortable, SinglePortable, 1, 2>(queries, &mut results);
+            },
         }
         results
     }
@@ -53,7 +109,7 @@ impl Search<'_> {
     #[target_feature(enable = "avx512f,avx2,fma")]
     unsafe fn run_with_avx512(&self, queries: &[Query<'_>], results: &mut [SearchResult]) {
         // SAFETY: by the caller. Sixteen sums, two registers for a block: 18 of 32 registers.
-        unsafe { self.run_with::<WideAvx512, 8>(queries, results) }
+        unsafe { self.run_with::<WideAvx512, SingleAvx512, 8, 16>(queries, results) }
     }
 
     /// # Safety
@@ -62,12 +118,12 @@ impl Search<'_> {
     #[target_feature(enable = "avx2,fma")]
     unsafe fn run_with_avx2(&self, queries: &[Query<'_>], results: &mut [SearchResult]) {
         // SAFETY: by the caller. Eight sums, four registers for a block: 12 of 16 registers.
-        unsafe { self.run_with::<WideAvx2, 2>(queries, results) }
+        unsafe { self.run_with::<WideAvx2, SingleAvx2, 2, 4>(queries, results) }
     }
 
     #[inline(always)]
     #[allow(clippy::inline_always)] // Only inlined code uses the caller's instructions.
-    unsafe fn run_with<W: Wide, const QUERIES: usize>(
+    unsafe fn run_with<W: Wide, S: Single, const QUERIES: usize, const FILTERED: usize>(
         &self,
         queries: &[Query<'_>],
         results: &mut [SearchResult],
@@ -75,15 +131,34 @@ impl Search<'_> {
         for (query, result) in queries.iter().zip(results.iter_mut()) {
             result.start(query, self.weight_of);
         }
-        if self.uses_tree {
-            let mut pending = Vec::new();
-            for (query, result) in queries.iter().zip(results.iter_mut()) {
-                // SAFETY: by the caller.
-                unsafe { self.search_tree::<W>(query, result, &mut pending) };
+        match (self.uses_tree, self.filter) {
+            (true, None) => {
+                let mut pending = Vec::new();
+                for (query, result) in queries.iter().zip(results.iter_mut()) {
+                    // SAFETY: by the caller.
+                    unsafe { self.search_tree::<W>(query, result, &mut pending) };
+                }
             }
-        } else {
+            (true, Some(filter)) if self.in_packets => {
+                // SAFETY: by the caller.
+                unsafe { self.filter_packets::<W, S, FILTERED>(filter, queries, results) };
+            }
+            (true, Some(filter)) => {
+                let (mut pending, mut centre) = (Vec::new(), Vec::new());
+                for (query, result) in queries.iter().zip(results.iter_mut()) {
+                    filter.write_query(query.coordinates, &mut centre);
+                    // SAFETY: by the caller.
+                    unsafe {
+                        self.filter_tree::<W, S>(filter, query, &centre, result, &mut pending);
+                    }
+                }
+            }
             // SAFETY: by the caller.
-            unsafe { self.search_all_blocks::<W, QUERIES>(queries, results) };
+            (false, None) => unsafe { self.search_all_blocks::<W, QUERIES>(queries, results) },
+            // SAFETY: by the caller.
+            (false, Some(filter)) => unsafe {
+                self.filter_all_blocks::<W, S, FILTERED>(filter, queries, results);
+            },
         }
         results.iter_mut().for_each(SearchResult::finish);
     }
@@ -192,6 +267,200 @@ impl Search<'_> {
             unsafe { squared.store(&mut distances) };
             let near = (&distances, near);
             result.add_block(self.pool, query, self.weight_of, block, near);
+        }
+    }
+
+    /// Searches as `search_tree` does, with the boxes and the points of the filter.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // Only inlined code uses the caller's instructions.
+    unsafe fn filter_tree<W: Wide, S: Single>(
+        &self,
+        filter: &Filter,
+        query: &Query<'_>,
+        centre: &[f32],
+        result: &mut SearchResult,
+        pending: &mut Vec<(f32, Child)>,
+    ) {
+        let mut reach = filter.reach(result.reach());
+        pending.push((0.0, Child::Node(0)));
+        while let Some((bound, child)) = pending.pop() {
+            if bound > reach {
+                continue;
+            }
+            let node = match child {
+                Child::Block(block) => {
+                    // SAFETY: by the caller.
+                    let is_near = unsafe { near_points::<S>(filter, block, centre, reach) != 0 };
+                    if is_near {
+                        // SAFETY: by the caller.
+                        unsafe { self.search_block::<W>(query, result, block) };
+                        reach = filter.reach(result.reach());
+                    } else {
+                        result.searched_blocks += 1;
+                    }
+                    continue;
+                }
+                Child::Node(node) => node,
+            };
+            result.searched_nodes += 1;
+            let mut bounds = [0.0; LANES];
+            // SAFETY: by the caller.
+            let near = unsafe {
+                let ends = centre.iter().map(|&value| (value, value));
+                near_boxes::<S>(filter, node, ends, reach, &mut bounds)
+            };
+            self.push_children(node, near, &bounds, pending);
+        }
+    }
+
+    /// Adds the children of a node that are marked in `near`, the nearest last, so that it is
+    /// searched next.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // It is the inner loop.
+    fn push_children(
+        &self,
+        node: usize,
+        mut near: u32,
+        bounds: &[f32; LANES],
+        pending: &mut Vec<(f32, Child)>,
+    ) {
+        let first = pending.len();
+        while near != 0 {
+            let lane = near.trailing_zeros() as usize;
+            near &= near - 1;
+            let bound = bounds[lane];
+            let mut position = pending.len();
+            pending.push((bound, self.pool.tree.child(node, lane)));
+            while position > first && pending[position - 1].0 < bound {
+                pending.swap(position - 1, position);
+                position -= 1;
+            }
+        }
+    }
+
+    /// Searches the tree for some queries at a time, which are near each other. Each block within
+    /// reach of the queries' box is compared with all of them.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // Only inlined code uses the caller's instructions.
+    unsafe fn filter_packets<W: Wide, S: Single, const QUERIES: usize>(
+        &self,
+        filter: &Filter,
+        queries: &[Query<'_>],
+        results: &mut [SearchResult],
+    ) {
+        let mut pending = Vec::new();
+        for (queries, results) in queries.chunks(QUERIES).zip(results.chunks_mut(QUERIES)) {
+            let mut tile = FilterTile::<QUERIES>::new(filter, queries, self.pool.dimensions);
+            // SAFETY: by the caller.
+            unsafe { self.search_own_blocks::<W, QUERIES>(&mut tile, queries, results) };
+            for (limit, result) in tile.limit.iter_mut().zip(&*results) {
+                *limit = filter.reach(result.reach());
+            }
+            let ends = tile.ends(queries.len());
+            let mut reach = tile.largest_limit();
+            let (mut searched_blocks, mut searched_nodes) = (0, 0);
+            pending.push((0.0, Child::Node(0)));
+            while let Some((bound, child)) = pending.pop() {
+                if bound > reach {
+                    continue;
+                }
+                let block = match child {
+                    Child::Block(block) => block,
+                    Child::Node(node) => {
+                        searched_nodes += 1;
+                        let mut bounds = [0.0; LANES];
+                        let ends = ends.iter().copied();
+                        // SAFETY: by the caller.
+                        let near =
+                            unsafe { near_boxes::<S>(filter, node, ends, reach, &mut bounds) };
+                        self.push_children(node, near, &bounds, &mut pending);
+                        continue;
+                    }
+                };
+                searched_blocks += 1;
+                // SAFETY: by the caller.
+                let near = unsafe { tile.near_by_differences::<S>(filter, block) };
+                if near == 0 {
+                    continue;
+                }
+                for (slot, (query, result)) in queries.iter().zip(&mut *results).enumerate() {
+                    if near >> slot & 1 == 1 && tile.first_block[slot] != block {
+                        // SAFETY: by the caller.
+                        unsafe { self.search_block::<W>(query, result, block) };
+                        tile.limit[slot] = filter.reach(result.reach());
+                    }
+                }
+                reach = tile.largest_limit();
+            }
+            for result in results {
+                result.searched_blocks = searched_blocks;
+                result.searched_nodes = searched_nodes;
+            }
+        }
+    }
+
+    /// Searches the block of each query itself, whose points are near because of the tree's order.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // Only inlined code uses the caller's instructions.
+    unsafe fn search_own_blocks<W: Wide, const QUERIES: usize>(
+        &self,
+        tile: &mut FilterTile<QUERIES>,
+        queries: &[Query<'_>],
+        results: &mut [SearchResult],
+    ) {
+        for (slot, (query, result)) in queries.iter().zip(results).enumerate() {
+            let block = query.point / LANES;
+            // SAFETY: by the caller.
+            unsafe { self.search_block::<W>(query, result, block) };
+            tile.first_block[slot] = block;
+        }
+    }
+
+    /// Compares the queries with all blocks of the filter, and computes the distances to the blocks
+    /// that may have a near point.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // Only inlined code uses the caller's instructions.
+    unsafe fn filter_all_blocks<W: Wide, S: Single, const QUERIES: usize>(
+        &self,
+        filter: &Filter,
+        queries: &[Query<'_>],
+        results: &mut [SearchResult],
+    ) {
+        let mut tiles: Vec<FilterTile<QUERIES>> = Vec::new();
+        for (queries, results) in queries.chunks(QUERIES).zip(results.chunks_mut(QUERIES)) {
+            let mut tile = FilterTile::new(filter, queries, self.pool.dimensions);
+            // SAFETY: by the caller.
+            unsafe { self.search_own_blocks::<W, QUERIES>(&mut tile, queries, results) };
+            let halves = tile.half_norm.iter().zip(&*results);
+            for (limit, (&half_norm, result)) in tile.limit.iter_mut().zip(halves) {
+                *limit = filter.product_limit(half_norm, result.reach());
+            }
+            tiles.push(tile);
+        }
+        let cached_blocks = (CACHED_BYTES / filter.block_bytes()).max(1);
+        for start in (0..self.pool.block_count()).step_by(cached_blocks) {
+            let end = (start + cached_blocks).min(self.pool.block_count());
+            let chunks = queries.chunks(QUERIES).zip(results.chunks_mut(QUERIES));
+            for (tile, (queries, results)) in tiles.iter_mut().zip(chunks) {
+                for block in start..end {
+                    // SAFETY: by the caller.
+                    let near = unsafe { tile.near_by_products::<S>(filter, block) };
+                    if near == 0 {
+                        continue;
+                    }
+                    for (slot, (query, result)) in queries.iter().zip(&mut *results).enumerate() {
+                        if near >> slot & 1 == 1 && tile.first_block[slot] != block {
+                            // SAFETY: by the caller.
+                            unsafe { self.search_block::<W>(query, result, block) };
+                            let reach = result.reach();
+                            tile.limit[slot] = filter.product_limit(tile.half_norm[slot], reach);
+                        }
+                    }
+                }
+            }
+        }
+        for result in results {
+            result.searched_blocks = self.pool.block_count();
         }
     }
 

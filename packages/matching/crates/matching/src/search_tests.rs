@@ -1,6 +1,6 @@
 //! The search finds the same neighbours with every instruction set, by tree and without it.
 
-use super::{Instructions, Pool, Query, Search};
+use super::{Filter, Instructions, Pool, Query, Search};
 use crate::embed::{Points, embed};
 use crate::instructions::LANES;
 use crate::problem::{Estimand, Method, Metric, Problem, Rules};
@@ -70,6 +70,8 @@ fn every_instruction_set_finds_the_nearest_points() {
                 pool: &pool,
                 weight_of: &|_, _| Some(1.0),
                 uses_tree,
+                filter: None,
+                in_packets: false,
                 instructions,
             };
             let results = search.run(&queries);
@@ -90,6 +92,45 @@ fn every_instruction_set_finds_the_nearest_points() {
 }
 
 #[test]
+fn a_filter_changes_no_neighbour() {
+    for (rows, outlier) in [(40, 1.0), (700, 1e6), (5000, 1.0)] {
+        let mut problem = problem(rows);
+        problem.x[0] *= outlier;
+        let points = embed(&problem);
+        let pool_rows: Vec<u32> = (0..).take(rows).filter(|row| row % 3 > 0).collect();
+        let pool = Pool::new(&problem, &points, &pool_rows, false);
+        let filter = Filter::new(&pool, &pool);
+        let point = |point: usize| Query {
+            point,
+            tolerance: 1e-5,
+            ..query(&points, pool.members(point)[0] as usize, 2.0)
+        };
+        let queries: Vec<Query<'_>> = (0..pool.point_count).step_by(2).map(point).collect();
+        let is_other = |point: usize, other: usize| (point != other).then_some(1.0);
+        let search = |instructions, filter, uses_tree, in_packets| Search {
+            pool: &pool,
+            weight_of: &is_other,
+            uses_tree,
+            filter,
+            in_packets,
+            instructions,
+        };
+        let sets = Instructions::ALL.into_iter();
+        for set in sets.filter(|set| set.is_available()) {
+            let expected = search(set, None, true, false).run(&queries);
+            for (uses_tree, in_packets) in [(false, false), (true, false), (true, true)] {
+                let results = search(set, Some(&filter), uses_tree, in_packets).run(&queries);
+                for (result, expected) in results.iter().zip(&expected) {
+                    let found = (&result.neighbours, result.last_distance);
+                    let expected = (&expected.neighbours, expected.last_distance);
+                    assert!(found == expected, "{set:?} {uses_tree} {in_packets}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn a_removed_point_is_not_found_again() {
     let problem = problem(400);
     let points = embed(&problem);
@@ -100,6 +141,8 @@ fn a_removed_point_is_not_found_again() {
             pool: &pool,
             weight_of: &|_, _| Some(1.0),
             uses_tree: true,
+            filter: None,
+            in_packets: false,
             instructions: Instructions::best(),
         };
         let result = &search.run(&[query(&points, 0, 1.0)])[0];

@@ -1,6 +1,7 @@
 //! The Python module `equipoise_matching._native`: converts options, arrays and errors.
 
 mod arrays;
+mod designs;
 mod fitness;
 mod genoud;
 mod matching;
@@ -11,6 +12,8 @@ use pyo3::prelude::*;
 /// The Rust part of `equipoise_matching`.
 #[pymodule]
 mod _native {
+    #[pymodule_export]
+    use crate::designs::{match_on_score, quick_strata};
     #[pymodule_export]
     use crate::fitness::{FitnessEngine, kolmogorov_p_value, smirnov_p_value};
     #[pymodule_export]

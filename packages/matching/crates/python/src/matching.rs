@@ -334,7 +334,7 @@ fn estimand(name: &Bound<'_, PyAny>) -> PyResult<matching::Estimand> {
 }
 
 /// Reads a weight matrix, or the name of a metric.
-fn metric(value: &Bound<'_, PyAny>) -> PyResult<matching::Metric> {
+pub fn metric(value: &Bound<'_, PyAny>) -> PyResult<matching::Metric> {
     if let Ok(matrix) = value.extract::<PyReadonlyArray2<'_, f64>>() {
         return Ok(matching::Metric::Matrix(flat(&matrix)));
     }

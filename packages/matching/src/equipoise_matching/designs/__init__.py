@@ -13,4 +13,6 @@ Every function takes the treatment and the covariates, and returns a `Design`.
 - ``subclasses``: strata of the propensity score (``subclassify``)
 - ``cardinality``, ``largest_sample``: the largest samples with balanced means
   (``cardinality_match``, ``profile_match``)
+- ``nearest``: greedy matching on a score
+- ``quick``: generalised full matching, for several arms and millions of rows
 """

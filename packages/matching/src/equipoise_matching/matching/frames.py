@@ -120,7 +120,8 @@ def columns_of(table: Any) -> dict[str, NDArray[Any]] | None:
         return {frame.name or "x0": frame.to_numpy()}
     if not isinstance(frame, narwhals.DataFrame):
         return None
-    return {str(name): frame[name].to_numpy() for name in frame.columns}
+    # Not frame[name], which is a row if the names of the columns are whole numbers.
+    return {str(name): frame.get_column(name).to_numpy() for name in frame.columns}
 
 
 def take_rows(columns: Mapping[str, NDArray[Any]], rows: NDArray[Any]) -> dict[str, NDArray[Any]]:

@@ -434,8 +434,10 @@ def count_without_neighbors(pairs: _native.Pairs, variances: Floats | None) -> i
     """Return the number of matched units without neighbours for a variance."""
     if variances is None:
         return 0
-    units = np.union1d(pairs.query, pairs.matched)
-    return int(np.isnan(variances[units]).sum())
+    is_matched = np.zeros(len(variances), dtype=np.bool_)
+    is_matched[pairs.query] = True
+    is_matched[pairs.matched] = True
+    return int((is_matched & np.isnan(variances)).sum())
 
 
 def effect_estimate(
