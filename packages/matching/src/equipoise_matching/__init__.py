@@ -19,6 +19,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from equipoise_matching.designs.full import full_match
+    from equipoise_matching.designs.optimal import optimal_match
     from equipoise_matching.genetic.genoud import genoud
     from equipoise_matching.matching.balance import match_balance
     from equipoise_matching.matching.distributions import ks_boot, qq_stats
@@ -37,6 +39,7 @@ __all__ = [
     "MatchResult",
     "UnusableInput",
     "balance_uv",
+    "full_match",
     "gen_match",
     "genoud",
     "ks_boot",
@@ -45,6 +48,7 @@ __all__ = [
     "match_by",
     "match_fitness",
     "observe",
+    "optimal_match",
     "propensity_score",
     "qq_stats",
 ]
@@ -55,6 +59,7 @@ _MODULES = {
     "MatchResult": "matching.match",
     "UnusableInput": "shared.errors",
     "balance_uv": "matching.univariate",
+    "full_match": "designs.full",
     "gen_match": "matching.gen_match",
     "genoud": "genetic.genoud",
     "ks_boot": "matching.distributions",
@@ -63,6 +68,7 @@ _MODULES = {
     "match_by": "matching.stratified",
     "match_fitness": "matching.fitness",
     "observe": "tables.interface",
+    "optimal_match": "designs.optimal",
     "propensity_score": "matching.propensity",
     "qq_stats": "matching.distributions",
 }

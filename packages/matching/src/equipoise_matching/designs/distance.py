@@ -1,0 +1,414 @@
+"""Distances between the rows of two arms, and the pairs that calipers and exact cells admit.
+
+A distance matrix has a row for each unit of the *first* arm and a column for each unit of the
+*second* arm. It is never stored: its smallest entries come from a tree of nearest neighbours, and a
+scan for cheap pairs computes blocks of at most ``CHUNK_PAIRS`` distances, which need 50 MB.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+
+from equipoise_matching import _native
+from equipoise_matching.matching.options import MatchOptions
+from equipoise_matching.matching.units import Floats, Indices, Truths, Units
+
+CHUNK_PAIRS = 1 << 20
+"""Largest number of distances that are computed together."""
+MAX_STORED_PAIRS = 1 << 16
+"""Largest number of pairs of two arms, all of which are candidates from the beginning."""
+PAIRS_PER_ROW_OF_A_CELL = 16
+"""All pairs of an exact cell are candidates if they are at most this many for each of its rows."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidates:
+    """Pairs that may be formed: positions in both arms, and the distance, each of shape (pairs,)."""
+
+    first: Indices
+    second: Indices
+    distance: Floats
+
+    def __len__(self) -> int:
+        """Return the number of pairs."""
+        return len(self.first)
+
+    def subset(self, chosen: Truths | Indices) -> Candidates:
+        """Return the chosen pairs."""
+        return Candidates(self.first[chosen], self.second[chosen], self.distance[chosen])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Start:
+    """Some candidates, and how far they are complete.
+
+    Every admissible pair that is nearer than ``first_radius`` (n1,) of its first unit, or than
+    ``second_radius`` (n2,) of its second unit, is among the candidates.
+    """
+
+    candidates: Candidates
+    first_radius: Floats
+    second_radius: Floats
+
+
+class Distances(Protocol):
+    """Distances between two arms, of which only admissible pairs are ever returned."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of units of the first and of the second arm."""
+
+    def upper_bound(self) -> float:
+        """Return a number that is at least every admissible distance."""
+
+    def start(self, first_neighbors: int, second_neighbors: int) -> Start:
+        """Return each unit's nearest neighbours; the numbers are those of a unit of each arm."""
+
+    def cheaper(
+        self, first_prices: Floats, second_prices: Floats, limits: Indices, start: Start
+    ) -> Candidates:
+        """Return pairs with distance < price of the first + price of the second unit.
+
+        A unit of the first arm has at most ``limits`` (n1,) pairs, those with the smallest distance
+        minus prices. If there is any such pair outside the start, at least one is returned.
+        """
+
+
+def concatenated(parts: list[Candidates]) -> Candidates:
+    """Return the pairs of all parts, part after part."""
+    if not parts:
+        return Candidates(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
+    return Candidates(
+        np.concatenate([part.first for part in parts]),
+        np.concatenate([part.second for part in parts]),
+        np.concatenate([part.distance for part in parts]),
+    )
+
+
+def cheapest_of_each(pairs: Candidates, reduced: Floats, limits: Indices) -> Candidates:
+    """Return the pairs of smallest reduced distance, at most ``limits`` (n1,) of a first unit."""
+    order = np.lexsort((pairs.second, reduced, pairs.first))
+    first = pairs.first[order]
+    is_new = np.ones(len(first), dtype=np.bool_)
+    is_new[1:] = first[1:] != first[:-1]
+    starts = np.flatnonzero(is_new)
+    rank = np.arange(len(first)) - np.repeat(starts, np.diff(np.append(starts, len(first))))
+    return pairs.subset(order[rank < limits[first]])
+
+
+# ------------------------------------------------------------------ distances between points
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PointDistances:
+    """Euclidean distances between points, multiplied by ``scale``.
+
+    Parameters
+    ----------
+    first, second
+        Shapes (n1, d) and (n2, d).
+    first_limited, second_limited
+        Shapes (n1, c) and (n2, c): values that may differ in a pair by at most ``widths`` (c,).
+    first_cell, second_cell
+        Shapes (n1,) and (n2,): the exact cell of each unit; a pair has one cell.
+    max_distance
+        Largest admissible distance, after multiplication by ``scale``.
+    """
+
+    first: Floats
+    second: Floats
+    scale: float
+    first_limited: Floats
+    second_limited: Floats
+    widths: Floats
+    first_cell: Indices
+    second_cell: Indices
+    max_distance: float = math.inf
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of units of both arms."""
+        return len(self.first), len(self.second)
+
+    def upper_bound(self) -> float:
+        """Return the diagonal of a box around all points, or the caliper if it is smaller."""
+        low = np.minimum(self.first.min(axis=0), self.second.min(axis=0))
+        high = np.maximum(self.first.max(axis=0), self.second.max(axis=0))
+        return min(float(np.linalg.norm(high - low)) * self.scale * (1 + 1e-9), self.max_distance)
+
+    def start(self, first_neighbors: int, second_neighbors: int) -> Start:
+        """Return the nearest neighbours, and all pairs of small cells."""
+        n1, n2 = self.shape
+        blocks = self._blocks()
+        radii = np.full(n1, np.inf), np.full(n2, np.inf)
+        parts = [self._pairs_of_small_cells()]
+        if blocks:
+            in_blocks = [np.concatenate(rows) for rows in zip(*blocks, strict=True)]
+            for arm, count in enumerate((first_neighbors, second_neighbors)):
+                if count:
+                    pairs, radius = self._neighbours(arm, in_blocks[arm], count)
+                    parts.append(pairs)
+                    radii[arm][:] = radius
+                else:
+                    radii[arm][in_blocks[arm]] = 0.0
+        pairs = concatenated(parts)
+        _, unique = np.unique(pairs.first * n2 + pairs.second, return_index=True)
+        return Start(pairs.subset(unique), *radii)
+
+    def cheaper(
+        self, first_prices: Floats, second_prices: Floats, limits: Indices, start: Start
+    ) -> Candidates:
+        """Return the pairs that cost less than their prices, from blocks of all distances."""
+        parts = []
+        for first, second in self._blocks():
+            top = first_prices[first].max(), second_prices[second].max()
+            first = first[first_prices[first] + top[1] > start.first_radius[first]]
+            second = second[second_prices[second] + top[0] > start.second_radius[second]]
+            if len(first) and len(second):
+                size = max(1, CHUNK_PAIRS // len(second))
+                for begin in range(0, len(first), size):
+                    rows = first[begin : begin + size]
+                    parts.append(self._cheaper(rows, second, first_prices, second_prices, limits))
+        return concatenated(parts)
+
+    def _cheaper(
+        self,
+        first: Indices,
+        second: Indices,
+        first_prices: Floats,
+        second_prices: Floats,
+        limits: Indices,
+    ) -> Candidates:
+        """Return the cheap pairs of some units.
+
+        d² - (a + b)² is one inner product of points with further coordinates. It is negative for
+        every cheap pair, and seldom for others, which the distance itself removes.
+        """
+        a, b = first_prices[first] / self.scale, second_prices[second] / self.scale
+        x, y = self.first[first], self.second[second]
+        x_squares, y_squares = (x**2).sum(axis=1), (y**2).sum(axis=1)
+        ones = np.ones
+        left = np.column_stack([-2 * x, -2 * a, x_squares - a**2, ones(len(x))])
+        right = np.column_stack([y, b, ones(len(y)), y_squares - b**2])
+        size = x_squares.max() + y_squares.max() + float(np.square(a).max() + np.square(b).max())
+        is_near = left @ right.T < 1e-13 * size
+        if np.count_nonzero(is_near) > 8 * int(limits[first].sum()):
+            return self._cheapest(first, second, first_prices, second_prices, limits)
+        rows, columns = np.nonzero(is_near)
+        pairs = self._measured(first[rows], second[columns])
+        reduced = pairs.distance - first_prices[pairs.first] - second_prices[pairs.second]
+        is_cheap = reduced < 0
+        return cheapest_of_each(pairs.subset(is_cheap), reduced[is_cheap], limits)
+
+    def _cheapest(
+        self,
+        first: Indices,
+        second: Indices,
+        first_prices: Floats,
+        second_prices: Floats,
+        limits: Indices,
+    ) -> Candidates:
+        """Return the cheap pairs of units that have very many: all distances are computed."""
+        from scipy.spatial.distance import cdist
+
+        reduced = cdist(self.first[first], self.second[second]) * self.scale
+        reduced[reduced > self.max_distance] = np.inf
+        for column, width in enumerate(self.widths):
+            values = self.first_limited[first, column], self.second_limited[second, column]
+            reduced[np.abs(values[0][:, np.newaxis] - values[1]) > width] = np.inf
+        reduced -= first_prices[first, np.newaxis] + second_prices[second]
+        count = min(int(limits[first].max()), len(second))
+        columns = np.argpartition(reduced, count - 1, axis=1)[:, :count]
+        is_cheap = np.take_along_axis(reduced, columns, axis=1) < 0
+        rows = np.nonzero(is_cheap)[0]
+        return self._measured(first[rows], second[columns[is_cheap]])
+
+    def _measured(self, first: Indices, second: Indices) -> Candidates:
+        """Return the admissible pairs among these, with their distances."""
+        differences = self.first[first] - self.second[second]
+        if differences.shape[1] == 1:
+            distance = np.abs(differences[:, 0]) * self.scale
+        else:
+            distance = np.sqrt(np.einsum("ij,ij->i", differences, differences)) * self.scale
+        is_admissible = distance <= self.max_distance
+        limited = np.abs(self.first_limited[first] - self.second_limited[second])
+        is_admissible &= (limited <= self.widths).all(axis=1)
+        return Candidates(first, second, distance).subset(is_admissible)
+
+    def _cells(self) -> _Cells:
+        """Return the exact cells: the units of each cell, and whether the cell is small."""
+        count = int(max(self.first_cell.max(), self.second_cell.max())) + 1
+        arms = self.first_cell, self.second_cell
+        sizes = [np.bincount(cell, minlength=count) for cell in arms]
+        products = sizes[0] * sizes[1]
+        is_small = products <= PAIRS_PER_ROW_OF_A_CELL * (sizes[0] + sizes[1])
+        if products.sum() <= MAX_STORED_PAIRS:
+            is_small[:] = True
+        first, second = (
+            (np.argsort(cell, kind="stable"), np.concatenate([[0], np.cumsum(size)]))
+            for cell, size in zip(arms, sizes, strict=True)
+        )
+        return _Cells(first, second, is_small)
+
+    def _blocks(self) -> list[tuple[Indices, Indices]]:
+        """Return the units of both arms in each large cell."""
+        cells = self._cells()
+        return [
+            (cells.units(cells.first, cell), cells.units(cells.second, cell))
+            for cell in np.flatnonzero(~cells.is_small).tolist()
+        ]
+
+    def _pairs_of_small_cells(self) -> Candidates:
+        """Return all admissible pairs of the small cells."""
+        cells = self._cells()
+        (first, _), (order, starts) = cells.first, cells.second
+        first = first[cells.is_small[self.first_cell[first]]]
+        cell = self.first_cell[first]
+        # Each unit of the first arm is repeated once for each unit of the second in its cell.
+        repeats = np.diff(starts)[cell]
+        ends = np.cumsum(repeats)
+        within = np.arange(repeats.sum()) - np.repeat(ends - repeats, repeats)
+        second = order[np.repeat(starts[cell], repeats) + within]
+        return self._measured(np.repeat(first, repeats), second)
+
+    def _neighbours(self, arm: int, queries: Indices, count: int) -> tuple[Candidates, Floats]:
+        """Return the nearest neighbours of some units of an arm, and a radius for all its units.
+
+        A unit with fewer admissible neighbours is searched again for a quarter of the number.
+        """
+        targets = self.shape[1 - arm]
+        count = min(count, targets)
+        radius = np.full(self.shape[arm], np.inf)
+        parts = []
+        while count and len(queries):
+            pairs, unmatched = self._nearest(arm, queries, count)
+            unit = (pairs.first, pairs.second)[arm]
+            if count < targets:
+                reach = np.zeros(len(radius))
+                np.maximum.at(reach, unit, pairs.distance)
+                radius[unit] = reach[unit]
+            is_admissible = pairs.distance <= self.max_distance
+            radius[unit[~is_admissible]] = np.inf
+            parts.append(pairs.subset(is_admissible))
+            queries, count = unmatched, count // 4
+        return concatenated(parts), radius
+
+    def _nearest(self, arm: int, queries: Indices, count: int) -> tuple[Candidates, Indices]:
+        """Return the nearest neighbours of units, and the units that have fewer than ``count``."""
+        points = [self.first, self.second]
+        limits = [
+            np.column_stack([self.first_limited, self.first_cell]),
+            np.column_stack([self.second_limited, self.second_cell]),
+        ]
+        points[arm], limits[arm] = points[arm][queries], limits[arm][queries]
+        table = np.vstack([np.hstack(parts) for parts in zip(points, limits, strict=True)])
+        is_first = np.arange(len(table)) < len(points[0])
+        # The engine divides each column by its standard deviation, which the weights multiply back.
+        dimensions = points[0].shape[1]
+        weights = np.zeros(table.shape[1])
+        weights[:dimensions] = table[:, :dimensions].var(axis=0, ddof=1)
+        has_cells = max(self.first_cell.max(), self.second_cell.max()) > 0
+        has_limits = has_cells or len(self.widths) > 0
+        widths = np.concatenate([np.full(dimensions, np.inf), self.widths, [0.0]])
+        options = MatchOptions(
+            estimand="ATC" if arm else "ATT",
+            matches=count,
+            metric=np.diag(weights),
+            caliper=widths[np.newaxis] if has_limits else None,
+            restrictions=[],
+            replace=True,
+            ties=False,
+            tolerance=0.0,
+            r_compatible=False,
+            threads=0,
+            seed=0,
+        )
+        names = tuple(f"x{column}" for column in range(table.shape[1]))
+        units = Units(np.ascontiguousarray(table), names, is_first, None, None, None)
+        found = _native.Matcher(units, options).pairs(None)
+        rows = [found.query, found.matched][:: -1 if arm else 1]
+        positions = [rows[0], rows[1] - len(points[0])]
+        positions[arm] = queries[positions[arm]]
+        dropped = queries[found.dropped - (len(points[0]) if arm else 0)]
+        pairs = replace(self, max_distance=math.inf)._measured(*positions)
+        return pairs, dropped
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Cells:
+    """The units of both arms, sorted by exact cell.
+
+    ``first`` and ``second`` have the units in order, and where each cell begins: (n,), (cells + 1,).
+    """
+
+    first: tuple[Indices, Indices]
+    second: tuple[Indices, Indices]
+    is_small: Truths
+
+    def units(self, arm: tuple[Indices, Indices], cell: int) -> Indices:
+        """Return the units of one arm in a cell."""
+        order, starts = arm
+        return order[starts[cell] : starts[cell + 1]]
+
+
+# ------------------------------------------------------------------ a given matrix
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GivenDistances:
+    """A matrix of distances (n1, n2), infinite for pairs that are not admissible."""
+
+    matrix: Floats
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of units of both arms."""
+        return len(self.matrix), self.matrix.shape[1]
+
+    def upper_bound(self) -> float:
+        """Return the largest admissible distance."""
+        return float(self.matrix.max(initial=0.0, where=np.isfinite(self.matrix)))
+
+    def start(self, first_neighbors: int, second_neighbors: int) -> Start:
+        """Return the smallest distances of each row and of each column."""
+        n1, n2 = self.shape
+        if n1 * n2 <= MAX_STORED_PAIRS:
+            return Start(self._pairs(np.isfinite(self.matrix)), np.full(n1, np.inf), np.full(n2, np.inf))
+        is_near = np.zeros(self.matrix.shape, dtype=np.bool_)
+        radii = []
+        for axis, count in ((1, first_neighbors), (0, second_neighbors)):
+            if not count:
+                radii.append(np.zeros(self.shape[1 - axis]))
+                continue
+            count = min(count, self.shape[axis])
+            places = np.argpartition(self.matrix, count - 1, axis=axis)
+            places = places.take(np.arange(count), axis=axis)
+            np.put_along_axis(is_near, places, True, axis=axis)
+            radius = np.take_along_axis(self.matrix, places, axis=axis).max(axis=axis)
+            radii.append(radius if count < self.shape[axis] else np.full_like(radius, np.inf))
+        return Start(self._pairs(is_near & np.isfinite(self.matrix)), *radii)
+
+    def cheaper(
+        self, first_prices: Floats, second_prices: Floats, limits: Indices, start: Start
+    ) -> Candidates:
+        """Return the entries below the sum of the prices of their row and their column."""
+        parts = []
+        size = max(1, CHUNK_PAIRS // self.shape[1])
+        for begin in range(0, len(self.matrix), size):
+            prices = first_prices[begin : begin + size, np.newaxis] + second_prices
+            reduced = self.matrix[begin : begin + size] - prices
+            rows, columns = np.nonzero(reduced < 0)
+            distance = self.matrix[rows + begin, columns]
+            pairs = Candidates(rows + begin, columns, distance)
+            parts.append(cheapest_of_each(pairs, reduced[rows, columns], limits))
+        return concatenated(parts)
+
+    def _pairs(self, chosen: Truths) -> Candidates:
+        rows, columns = np.nonzero(chosen)
+        return Candidates(rows, columns, self.matrix[rows, columns])
+
+
