@@ -137,6 +137,47 @@ class FitnessEngine:
     ) -> NDArray[np.float64]:
         """Return the criteria (candidates, criteria) of candidates (candidates, k)."""
 
+@final
+class PairFlow:
+    """Pairs of smallest total cost; each unit of both arms has a number of pairs in its limits.
+
+    ``first_minimum`` (n1,) and ``second_minimum`` (n2,) are the smallest numbers of pairs, ``maxima``
+    the largest numbers of a unit of each arm, and ``max_omitted`` the numbers of units with a
+    minimum of 1 that may be in no pair. A pair that is missing costs ``penalty``.
+    """
+
+    def __new__(
+        cls,
+        first_minimum: NDArray[np.int64],
+        second_minimum: NDArray[np.int64],
+        maxima: tuple[int, int],
+        max_omitted: tuple[int, int],
+        penalty: int,
+    ) -> PairFlow: ...
+    def add(
+        self,
+        first: NDArray[np.int64],
+        second: NDArray[np.int64],
+        cost: NDArray[np.int64],
+    ) -> None:
+        """Add pairs that are not in the graph, and solve again. Ctrl-C stops the work.
+
+        Raise `ValueError` for a unit that does not exist, or a negative cost.
+        """
+
+    def pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the first and the second unit of each pair of the solution, sorted."""
+
+    def prices(self, arm: int) -> NDArray[np.int64]:
+        """Return the price of each unit of an arm (0 or 1).
+
+        cost + price of the first - price of the second unit is at least 0 for a pair outside the
+        solution, and at most 0 for a pair of the solution.
+        """
+
+    def missing(self, arm: int) -> NDArray[np.int64]:
+        """Return how many pairs each unit of an arm lacks to its minimum."""
+
 def kolmogorov_p_value(x: float, as_in_r: bool) -> float:
     """Return P(K >= x) of Kolmogorov's distribution; ``as_in_r`` ends the series as R does."""
 

@@ -18,7 +18,7 @@ from equipoise_matching.designs.full import stratum_ranges
 from equipoise_matching.matching.units import Floats
 from packages.matching.tests.designs.plants import PLANTS
 
-pytest.importorskip("ortools", reason="ortools (the extra flow) is not installed")
+
 
 
 def total(design: Design) -> float:

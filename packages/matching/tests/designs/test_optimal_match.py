@@ -19,7 +19,7 @@ from equipoise_matching.designs.design import LEFT_OUT, Design
 from equipoise_matching.matching.units import Floats
 from packages.matching.tests.designs.plants import PLANTS
 
-pytest.importorskip("ortools", reason="ortools (the extra flow) is not installed")
+
 
 
 def total(design: Design) -> float:

@@ -7,6 +7,7 @@ mod eigen;
 mod embed;
 pub mod estimate;
 pub mod fitness;
+pub mod flow;
 mod instructions;
 pub mod matcher;
 mod neighbours;

@@ -2,6 +2,7 @@
 
 mod arrays;
 mod fitness;
+mod flow;
 mod genoud;
 mod matching;
 mod progress;
@@ -13,6 +14,8 @@ use pyo3::prelude::*;
 mod _native {
     #[pymodule_export]
     use crate::fitness::{FitnessEngine, kolmogorov_p_value, smirnov_p_value};
+    #[pymodule_export]
+    use crate::flow::PairFlow;
     #[pymodule_export]
     use crate::genoud::GenoudSearch;
     #[pymodule_export]

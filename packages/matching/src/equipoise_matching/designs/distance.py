@@ -2,7 +2,7 @@
 
 A distance matrix has a row for each unit of the *first* arm and a column for each unit of the
 *second* arm. It is never stored: its smallest entries come from a tree of nearest neighbours, and a
-scan for cheap pairs computes blocks of at most ``CHUNK_PAIRS`` distances, which need 50 MB.
+scan for cheap pairs computes blocks of at most ``CHUNK_PAIRS`` distances, which need less than 20 MB.
 """
 
 from __future__ import annotations
@@ -17,8 +17,10 @@ from equipoise_matching import _native
 from equipoise_matching.matching.options import MatchOptions
 from equipoise_matching.matching.units import Floats, Indices, Truths, Units
 
-CHUNK_PAIRS = 1 << 20
+CHUNK_PAIRS = 1 << 18
 """Largest number of distances that are computed together."""
+PRICE_GROUPS = 32
+"""Number of groups of similar prices in which a scan for cheap pairs compares units."""
 MAX_STORED_PAIRS = 1 << 16
 """Largest number of pairs of two arms, all of which are candidates from the beginning."""
 PAIRS_PER_ROW_OF_A_CELL = 16
@@ -37,7 +39,7 @@ class Candidates:
         """Return the number of pairs."""
         return len(self.first)
 
-    def subset(self, chosen: Truths | Indices) -> Candidates:
+    def subset(self, chosen: Truths | Indices | slice) -> Candidates:
         """Return the chosen pairs."""
         return Candidates(self.first[chosen], self.second[chosen], self.distance[chosen])
 
@@ -162,17 +164,21 @@ class PointDistances:
     def cheaper(
         self, first_prices: Floats, second_prices: Floats, limits: Indices, start: Start
     ) -> Candidates:
-        """Return the pairs that cost less than their prices, from blocks of all distances."""
+        """Return the pairs that cost less than their prices.
+
+        Units of the first arm are compared in groups of similar prices. A group leaves out all
+        units that are too far for its highest prices, by the radii of the start.
+        """
         parts = []
         for first, second in self._blocks():
-            top = first_prices[first].max(), second_prices[second].max()
-            first = first[first_prices[first] + top[1] > start.first_radius[first]]
-            second = second[second_prices[second] + top[0] > start.second_radius[second]]
-            if len(first) and len(second):
-                size = max(1, CHUNK_PAIRS // len(second))
-                for begin in range(0, len(first), size):
-                    rows = first[begin : begin + size]
-                    parts.append(self._cheaper(rows, second, first_prices, second_prices, limits))
+            order = first[np.argsort(first_prices[first], kind="stable")]
+            for rows in np.array_split(order, min(PRICE_GROUPS, len(order))):
+                top = first_prices[rows[-1]]
+                columns = second[second_prices[second] + top > start.second_radius[second]]
+                if len(columns):
+                    top = second_prices[columns].max()
+                    rows = rows[first_prices[rows] + top > start.first_radius[rows]]
+                    parts += self._cheaper(rows, columns, first_prices, second_prices, limits)
         return concatenated(parts)
 
     def _cheaper(
@@ -182,27 +188,36 @@ class PointDistances:
         first_prices: Floats,
         second_prices: Floats,
         limits: Indices,
-    ) -> Candidates:
+    ) -> list[Candidates]:
         """Return the cheap pairs of some units.
 
-        d² - (a + b)² is one inner product of points with further coordinates. It is negative for
+        d² - (a + b)² is an inner product of points with further coordinates. It is negative for
         every cheap pair, and seldom for others, which the distance itself removes.
         """
         a, b = first_prices[first] / self.scale, second_prices[second] / self.scale
         x, y = self.first[first], self.second[second]
-        x_squares, y_squares = (x**2).sum(axis=1), (y**2).sum(axis=1)
-        ones = np.ones
-        left = np.column_stack([-2 * x, -2 * a, x_squares - a**2, ones(len(x))])
-        right = np.column_stack([y, b, ones(len(y)), y_squares - b**2])
-        size = x_squares.max() + y_squares.max() + float(np.square(a).max() + np.square(b).max())
-        is_near = left @ right.T < 1e-13 * size
-        if np.count_nonzero(is_near) > 8 * int(limits[first].sum()):
-            return self._cheapest(first, second, first_prices, second_prices, limits)
-        rows, columns = np.nonzero(is_near)
-        pairs = self._measured(first[rows], second[columns])
-        reduced = pairs.distance - first_prices[pairs.first] - second_prices[pairs.second]
-        is_cheap = reduced < 0
-        return cheapest_of_each(pairs.subset(is_cheap), reduced[is_cheap], limits)
+        squares = [(points**2).sum(axis=1) for points in (x, y)]
+        prices = [values**2 for values in (a, b)]
+        rounding = 1e-13 * (squares[0] + prices[0] + squares[1].max() + prices[1].max())
+        last = squares[0] - prices[0] - rounding
+        left = np.column_stack([-2 * x, -2 * a, last, np.ones(len(x))])
+        right = np.vstack([y.T, b, np.ones(len(y)), squares[1] - prices[1]])
+        size = max(1, CHUNK_PAIRS // len(second))
+        values = np.empty((min(size, len(first)), len(second)))
+        parts = []
+        for begin in range(0, len(first), size):
+            rows = first[begin : begin + size]
+            chunk = np.matmul(left[begin : begin + size], right, out=values[: len(rows)])
+            is_near = (chunk < 0).ravel()
+            if np.count_nonzero(is_near) > 8 * int(limits[rows].sum()):
+                parts.append(self._cheapest(rows, second, first_prices, second_prices, limits))
+                continue
+            positions, columns = np.divmod(np.flatnonzero(is_near), len(second))
+            pairs = self._measured(rows[positions], second[columns])
+            reduced = pairs.distance - first_prices[pairs.first] - second_prices[pairs.second]
+            is_cheap = reduced < 0
+            parts.append(cheapest_of_each(pairs.subset(is_cheap), reduced[is_cheap], limits))
+        return parts
 
     def _cheapest(
         self,

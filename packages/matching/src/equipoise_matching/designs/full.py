@@ -105,7 +105,7 @@ def full_match(
         Degrees(*control_range, max_omitted=math.floor(max(fraction, 0.0) * counts[1])),
         has_partner,
     )
-    unmet = int(answer.first_unmet.sum()), int(answer.second_unmet.sum())
+    unmet = int(answer.first_missing.sum()), int(answer.second_missing.sum())
     if any(unmet):
         raise _impossible(units, unmet, _number(min_controls), _number(max_controls))
     pairs = answer.pairs.first, answer.pairs.second

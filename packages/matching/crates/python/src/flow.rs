@@ -1,0 +1,121 @@
+//! Passes minimum-cost pairs to Python.
+
+use equipoise_matching::flow::{Degrees, PairFlow as Flow, State};
+use numpy::{PyArray1, PyReadonlyArray1};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::arrays::{flat, row_numbers};
+use crate::progress::ProgressReporter;
+
+/// Number of searched paths between two checks for Ctrl-C.
+const SEARCHES: usize = 64;
+
+/// First units and second units of the pairs in a solution.
+type UsedPairs = (Py<PyArray1<i64>>, Py<PyArray1<i64>>);
+
+/// Minimum-cost pairs in a sparse graph that may grow.
+#[pyclass(module = "equipoise_matching._native")]
+pub struct PairFlow {
+    flow: Flow,
+    sizes: [usize; 2],
+}
+
+#[pymethods]
+impl PairFlow {
+    #[new]
+    fn new(
+        first_minimum: PyReadonlyArray1<'_, i64>,
+        second_minimum: PyReadonlyArray1<'_, i64>,
+        maxima: (i64, i64),
+        max_omitted: (i64, i64),
+        penalty: i64,
+    ) -> Self {
+        let first = Degrees {
+            minimum: flat(&first_minimum),
+            maximum: maxima.0,
+            max_omitted: max_omitted.0,
+        };
+        let second = Degrees {
+            minimum: flat(&second_minimum),
+            maximum: maxima.1,
+            max_omitted: max_omitted.1,
+        };
+        Self {
+            sizes: [first.minimum.len(), second.minimum.len()],
+            flow: Flow::new(first, second, penalty),
+        }
+    }
+
+    /// Adds pairs and solves. An exception, such as Ctrl-C, stops the work.
+    fn add(
+        &mut self,
+        py: Python<'_>,
+        first: PyReadonlyArray1<'_, i64>,
+        second: PyReadonlyArray1<'_, i64>,
+        cost: PyReadonlyArray1<'_, i64>,
+    ) -> PyResult<()> {
+        let costs: Vec<i64> = flat(&cost);
+        let units = [flat(&first), flat(&second)];
+        let fits = units.iter().zip(self.sizes).all(|(units, size)| {
+            units.len() == costs.len()
+                && units
+                    .iter()
+                    .all(|&unit| usize::try_from(unit).is_ok_and(|unit| unit < size))
+        });
+        if !fits || costs.iter().any(|&cost| cost < 0) {
+            return Err(PyValueError::new_err("the pairs do not fit the units"));
+        }
+        let [first, second] = units;
+        let pairs = first.into_iter().zip(second).zip(costs);
+        // The check above ensures that the numbers fit.
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        self.flow
+            .add(pairs.map(|((first, second), cost)| (first as u32, second as u32, cost)));
+        let flow = &mut self.flow;
+        py.detach(|| {
+            let progress = ProgressReporter::new(None);
+            let mut result = None;
+            while progress.report(0, 0) {
+                if flow.solve(SEARCHES) {
+                    result = Some(());
+                    break;
+                }
+            }
+            progress.finish(result)
+        })
+    }
+
+    /// The pairs of the solution, sorted.
+    fn pairs(&self, py: Python<'_>) -> UsedPairs {
+        let used = || {
+            self.flow
+                .arcs()
+                .iter()
+                .filter(|arc| arc.state == State::Used)
+        };
+        (
+            row_numbers(py, used().map(|arc| arc.first as usize).collect()),
+            row_numbers(py, used().map(|arc| arc.second as usize).collect()),
+        )
+    }
+
+    /// The prices of the units of an arm: 0 for the first, 1 for the second.
+    fn prices(&self, py: Python<'_>, arm: usize) -> PyResult<Py<PyArray1<i64>>> {
+        check_arm(arm)?;
+        Ok(PyArray1::from_slice(py, self.flow.prices(arm)).unbind())
+    }
+
+    /// The numbers of pairs that the units of an arm lack.
+    fn missing(&self, py: Python<'_>, arm: usize) -> PyResult<Py<PyArray1<i64>>> {
+        check_arm(arm)?;
+        Ok(PyArray1::from_slice(py, self.flow.missing(arm)).unbind())
+    }
+}
+
+fn check_arm(arm: usize) -> PyResult<()> {
+    if arm < 2 {
+        return Ok(());
+    }
+    Err(PyValueError::new_err("an arm is 0 or 1"))
+}
