@@ -178,6 +178,24 @@ class PairFlow:
     def missing(self, arm: int) -> NDArray[np.int64]:
         """Return how many pairs each unit of an arm lacks to its minimum."""
 
+def cheap_pairs(
+    first: tuple[
+        NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]
+    ],
+    second: tuple[
+        NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]
+    ],
+    calipers: NDArray[np.float64],
+    limits: NDArray[np.int64],
+    max_distance: float,
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return first and second units of pairs with distance < price + price, sorted.
+
+    An arm is a tuple: points (n, d), values (n, c) that may differ in a pair by at most ``calipers``
+    (c,), prices (n,), and radii (n,): all pairs nearer than the radius of a unit are left out. A
+    unit of the first arm has at most ``limits`` (n1,) pairs, the cheapest.
+    """
+
 def kolmogorov_p_value(x: float, as_in_r: bool) -> float:
     """Return P(K >= x) of Kolmogorov's distribution; ``as_in_r`` ends the series as R does."""
 

@@ -3,6 +3,7 @@
 //!
 //! `docs/methods/matching.md` has the formulae and the differences from R's package Matching.
 
+pub mod cheap;
 mod eigen;
 mod embed;
 pub mod estimate;

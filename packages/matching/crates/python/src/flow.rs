@@ -1,11 +1,12 @@
 //! Passes minimum-cost pairs to Python.
 
 use equipoise_matching::flow::{Degrees, PairFlow as Flow, State};
-use numpy::{PyArray1, PyReadonlyArray1};
+use equipoise_matching::cheap::{CheapSearch, PricedUnits};
+use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::arrays::{flat, row_numbers};
+use crate::arrays::{flat, indices, row_numbers};
 use crate::progress::ProgressReporter;
 
 /// Number of searched paths between two checks for Ctrl-C.
@@ -119,3 +120,67 @@ fn check_arm(arm: usize) -> PyResult<()> {
     }
     Err(PyValueError::new_err("an arm is 0 or 1"))
 }
+
+/// Finds pairs with distance < price + price that may not be known yet.
+///
+/// An arm is a tuple of points, values in columns with a caliper, prices and radii.
+#[pyfunction]
+pub fn cheap_pairs<'py>(
+    py: Python<'py>,
+    first: PricedArm<'py>,
+    second: PricedArm<'py>,
+    calipers: PyReadonlyArray1<'py, f64>,
+    limits: PyReadonlyArray1<'py, i64>,
+    max_distance: f64,
+) -> PyResult<UsedPairs> {
+    let dimensions = first.0.shape()[1];
+    let calipers: Vec<f64> = flat(&calipers);
+    let limits = indices(&limits)?;
+    let fits = [&first, &second].iter().all(|arm| {
+        let count = arm.0.shape()[0];
+        arm.0.shape()[1] == dimensions
+            && arm.1.shape() == [count, calipers.len()]
+            && arm.2.len() == count
+            && arm.3.len() == count
+    });
+    if !fits || limits.len() != first.2.len() {
+        return Err(PyValueError::new_err("the arrays have different lengths"));
+    }
+    let copies = [&first, &second].map(|arm| (flat(&arm.0), flat(&arm.1), flat(&arm.2), flat(&arm.3)));
+    let units = |arm: usize| {
+        let (points, limited, prices, radii): &(Vec<f64>, Vec<f64>, Vec<f64>, Vec<f64>) =
+            &copies[arm];
+        PricedUnits {
+            points,
+            limited,
+            prices,
+            radii,
+        }
+    };
+    let search = CheapSearch {
+        dimensions,
+        calipers: &calipers,
+        first: units(0),
+        second: units(1),
+        limits: &limits,
+        max_distance,
+        threads: 0,
+    };
+    let pairs = py.detach(|| {
+        let progress = ProgressReporter::new(None);
+        let result = search.pairs(&|done, total| progress.report(done, total));
+        progress.finish(result)
+    })?;
+    Ok((
+        row_numbers(py, pairs.iter().map(|pair| pair.0 as usize).collect()),
+        row_numbers(py, pairs.iter().map(|pair| pair.1 as usize).collect()),
+    ))
+}
+
+/// Points, values in columns with a caliper, prices and radii.
+type PricedArm<'py> = (
+    PyReadonlyArray2<'py, f64>,
+    PyReadonlyArray2<'py, f64>,
+    PyReadonlyArray1<'py, f64>,
+    PyReadonlyArray1<'py, f64>,
+);

@@ -15,7 +15,7 @@ mod _native {
     #[pymodule_export]
     use crate::fitness::{FitnessEngine, kolmogorov_p_value, smirnov_p_value};
     #[pymodule_export]
-    use crate::flow::PairFlow;
+    use crate::flow::{PairFlow, cheap_pairs};
     #[pymodule_export]
     use crate::genoud::GenoudSearch;
     #[pymodule_export]

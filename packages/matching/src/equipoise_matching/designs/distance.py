@@ -1,8 +1,8 @@
 """Distances between the rows of two arms, and the pairs that calipers and exact cells admit.
 
 A distance matrix has a row for each unit of the *first* arm and a column for each unit of the
-*second* arm. It is never stored: its smallest entries come from a tree of nearest neighbours, and a
-scan for cheap pairs computes blocks of at most ``CHUNK_PAIRS`` distances, which need less than 20 MB.
+*second* arm. It is not computed: trees of points find its smallest entries, and the entries below
+the sums of a price of the row and a price of the column.
 """
 
 from __future__ import annotations
@@ -17,10 +17,8 @@ from equipoise_matching import _native
 from equipoise_matching.matching.options import MatchOptions
 from equipoise_matching.matching.units import Floats, Indices, Truths, Units
 
-CHUNK_PAIRS = 1 << 18
-"""Largest number of distances that are computed together."""
-PRICE_GROUPS = 32
-"""Number of groups of similar prices in which a scan for cheap pairs compares units."""
+CHUNK_PAIRS = 1 << 20
+"""Largest number of entries of a given matrix that are compared together."""
 MAX_STORED_PAIRS = 1 << 16
 """Largest number of pairs of two arms, all of which are candidates from the beginning."""
 PAIRS_PER_ROW_OF_A_CELL = 16
@@ -164,83 +162,28 @@ class PointDistances:
     def cheaper(
         self, first_prices: Floats, second_prices: Floats, limits: Indices, start: Start
     ) -> Candidates:
-        """Return the pairs that cost less than their prices.
-
-        Units of the first arm are compared in groups of similar prices. A group leaves out all
-        units that are too far for its highest prices, by the radii of the start.
-        """
-        parts = []
-        for first, second in self._blocks():
-            order = first[np.argsort(first_prices[first], kind="stable")]
-            for rows in np.array_split(order, min(PRICE_GROUPS, len(order))):
-                top = first_prices[rows[-1]]
-                columns = second[second_prices[second] + top > start.second_radius[second]]
-                if len(columns):
-                    top = second_prices[columns].max()
-                    rows = rows[first_prices[rows] + top > start.first_radius[rows]]
-                    parts += self._cheaper(rows, columns, first_prices, second_prices, limits)
-        return concatenated(parts)
-
-    def _cheaper(
-        self,
-        first: Indices,
-        second: Indices,
-        first_prices: Floats,
-        second_prices: Floats,
-        limits: Indices,
-    ) -> list[Candidates]:
-        """Return the cheap pairs of some units.
-
-        d² - (a + b)² is an inner product of points with further coordinates. It is negative for
-        every cheap pair, and seldom for others, which the distance itself removes.
-        """
-        a, b = first_prices[first] / self.scale, second_prices[second] / self.scale
-        x, y = self.first[first], self.second[second]
-        squares = [(points**2).sum(axis=1) for points in (x, y)]
-        prices = [values**2 for values in (a, b)]
-        rounding = 1e-13 * (squares[0] + prices[0] + squares[1].max() + prices[1].max())
-        last = squares[0] - prices[0] - rounding
-        left = np.column_stack([-2 * x, -2 * a, last, np.ones(len(x))])
-        right = np.vstack([y.T, b, np.ones(len(y)), squares[1] - prices[1]])
-        size = max(1, CHUNK_PAIRS // len(second))
-        values = np.empty((min(size, len(first)), len(second)))
-        parts = []
-        for begin in range(0, len(first), size):
-            rows = first[begin : begin + size]
-            chunk = np.matmul(left[begin : begin + size], right, out=values[: len(rows)])
-            is_near = (chunk < 0).ravel()
-            if np.count_nonzero(is_near) > 8 * int(limits[rows].sum()):
-                parts.append(self._cheapest(rows, second, first_prices, second_prices, limits))
-                continue
-            positions, columns = np.divmod(np.flatnonzero(is_near), len(second))
-            pairs = self._measured(rows[positions], second[columns])
-            reduced = pairs.distance - first_prices[pairs.first] - second_prices[pairs.second]
-            is_cheap = reduced < 0
-            parts.append(cheapest_of_each(pairs.subset(is_cheap), reduced[is_cheap], limits))
-        return parts
-
-    def _cheapest(
-        self,
-        first: Indices,
-        second: Indices,
-        first_prices: Floats,
-        second_prices: Floats,
-        limits: Indices,
-    ) -> Candidates:
-        """Return the cheap pairs of units that have very many: all distances are computed."""
-        from scipy.spatial.distance import cdist
-
-        reduced = cdist(self.first[first], self.second[second]) * self.scale
-        reduced[reduced > self.max_distance] = np.inf
-        for column, width in enumerate(self.widths):
-            values = self.first_limited[first, column], self.second_limited[second, column]
-            reduced[np.abs(values[0][:, np.newaxis] - values[1]) > width] = np.inf
-        reduced -= first_prices[first, np.newaxis] + second_prices[second]
-        count = min(int(limits[first].max()), len(second))
-        columns = np.argpartition(reduced, count - 1, axis=1)[:, :count]
-        is_cheap = np.take_along_axis(reduced, columns, axis=1) < 0
-        rows = np.nonzero(is_cheap)[0]
-        return self._measured(first[rows], second[columns[is_cheap]])
+        """Return the pairs that cost less than their prices (``cheap.rs``)."""
+        pairs = self._measured(
+            *_native.cheap_pairs(
+                (
+                    self.first,
+                    np.column_stack([self.first_limited, self.first_cell]),
+                    first_prices / self.scale,
+                    start.first_radius / self.scale,
+                ),
+                (
+                    self.second,
+                    np.column_stack([self.second_limited, self.second_cell]),
+                    second_prices / self.scale,
+                    start.second_radius / self.scale,
+                ),
+                np.append(self.widths, 0.0),
+                limits,
+                self.max_distance / self.scale,
+            )
+        )
+        reduced = pairs.distance - first_prices[pairs.first] - second_prices[pairs.second]
+        return pairs.subset(reduced < 0)
 
     def _measured(self, first: Indices, second: Indices) -> Candidates:
         """Return the admissible pairs among these, with their distances."""

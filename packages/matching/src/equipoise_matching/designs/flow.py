@@ -191,19 +191,26 @@ def _dual_value(
     """
     reduced = _whole(candidates.distance, unit)
     reduced += prices[0][candidates.first] - prices[1][candidates.second]
-    # Whole numbers of Python do not overflow.
-    value = sum(reduced[reduced < 0].tolist())
+    value = _sum_of_products(reduced[reduced < 0], np.ones(1, np.int64))
     for arm, sign in ((0, 1), (1, -1)):
         gains = sign * prices[arm]
         spare = np.maximum(maxima[arm] - minima[arm], 0)
-        value -= sum(map(int.__mul__, gains.tolist(), minima[arm].tolist()))
-        value -= sum(map(int.__mul__, np.maximum(gains, 0).tolist(), spare.tolist()))
+        value -= _sum_of_products(gains, minima[arm])
+        value -= _sum_of_products(np.maximum(gains, 0), spare)
         # A missing pair is worth its penalty; the last of several is worth it twice.
         is_several = minima[arm] > 1
         first_missing = np.where(is_several, minima[arm] - 1, minima[arm])
-        losses = np.minimum(gains + penalty, 0)
-        value += sum(map(int.__mul__, losses.tolist(), first_missing.tolist()))
-        value += sum(np.minimum(gains[is_several] + 2 * penalty, 0).tolist())
+        value += _sum_of_products(np.minimum(gains + penalty, 0), first_missing)
+        value += _sum_of_products(np.minimum(gains + 2 * penalty, 0), is_several)
         omitted = np.sort(gains[minima[arm] == 1])[: degrees[arm].max_omitted]
-        value += sum(np.minimum(omitted, 0).tolist())
+        value += _sum_of_products(np.minimum(omitted, 0), np.ones(1, np.int64))
     return value
+
+
+def _sum_of_products(left: Indices, right: Indices | Truths) -> int:
+    """Return the sum of the products, without overflow."""
+    left, right = np.broadcast_arrays(left, right.astype(np.int64))
+    bits = [int(np.abs(side).max(initial=0)).bit_length() for side in (left, right)]
+    if sum(bits) + len(left).bit_length() < 63:
+        return int(left @ right)
+    return sum(map(int.__mul__, left.tolist(), right.tolist()))

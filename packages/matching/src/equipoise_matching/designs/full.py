@@ -18,8 +18,10 @@ from equipoise_matching.designs.units import DesignUnits, design_units
 from equipoise_matching.matching.options import DONOR_ARMS, Estimand
 from equipoise_matching.shared.errors import UnusableInput
 
-NEIGHBORS = 5
-"""Nearest neighbours of each row with which the search begins."""
+NEIGHBORS = 4
+"""Nearest neighbours of each row of the larger arm with which the search begins."""
+MAX_NEIGHBORS = 24
+"""Largest number of nearest neighbours of each row of the smaller arm."""
 MANY = 2**31
 """Number of controls of a stratum without a limit."""
 
@@ -89,7 +91,7 @@ def full_match(
     matrix = distances_of(
         units, 1, metric=metric, distances=distances, caliper=caliper, exact=exact
     )
-    start = matrix.start(NEIGHBORS, NEIGHBORS)
+    start = matrix.start(*_neighbors(*matrix.shape))
     candidates = start.candidates
     has_partner = (
         np.bincount(candidates.first, minlength=matrix.shape[0]) > 0,
@@ -124,6 +126,16 @@ def full_match(
         **certificate_details(answer.certificate),
     }
     return design_of_pairs("full_match", estimand, units, rows, details)
+
+
+def _neighbors(treated: int, controls: int) -> tuple[int, int]:
+    """Return how many neighbours each treated row and each control has in the first graph.
+
+    Both arms together have about as many, so that a row of the smaller arm has more.
+    """
+    numbers = (NEIGHBORS * others // own for own, others in ((treated, controls), (controls, treated)))
+    first, second = (min(max(number, NEIGHBORS), MAX_NEIGHBORS) for number in numbers)
+    return first, second
 
 
 def stratum_ranges(

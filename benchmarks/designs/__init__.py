@@ -1,0 +1,1 @@
+"""Designs beside those of other packages, in one run."""
