@@ -2,7 +2,7 @@
 
     python -m benchmarks.designs.flow [SECONDS]
 
-The peer runs in an environment and a process of its own, and stops after SECONDS (default 900).
+The peer runs in an environment and a process of its own, and stops after SECONDS (default 600).
 Its time is that of `fit` alone. Exits with 1 if a ratio is below 10, or the peer's total distance
 is smaller. R's MatchIt needs optmatch for both designs, which Debian does not have.
 """
@@ -27,7 +27,7 @@ from equipoise_matching.matching.units import Floats, Indices
 
 PEER = "pymatchit-causal==0.6.1"
 MIN_RATIO = 10.0
-TIME_LIMIT = 900.0
+TIME_LIMIT = 600.0
 ROUNDING = 1e-9
 """Largest relative difference of two totals that counts as rounding."""
 

@@ -141,9 +141,9 @@ class FitnessEngine:
 class PairFlow:
     """Pairs of smallest total cost; each unit of both arms has a number of pairs in its limits.
 
-    ``first_minimum`` (n1,) and ``second_minimum`` (n2,) are the smallest numbers of pairs, ``maxima``
-    the largest numbers of a unit of each arm, and ``max_omitted`` the numbers of units with a
-    minimum of 1 that may be in no pair. A pair that is missing costs ``penalty``.
+    ``first_minimum`` (n1,) and ``second_minimum`` (n2,) are the smallest numbers of pairs,
+    ``maxima`` the largest numbers of a unit of each arm, and ``max_omitted`` the numbers of units
+    with a minimum of 1 that may be in no pair. A pair that is missing costs ``penalty``.
     """
 
     def __new__(
@@ -191,9 +191,9 @@ def cheap_pairs(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return first and second units of pairs with distance < price + price, sorted.
 
-    An arm is a tuple: points (n, d), values (n, c) that may differ in a pair by at most ``calipers``
-    (c,), prices (n,), and radii (n,): all pairs nearer than the radius of a unit are left out. A
-    unit of the first arm has at most ``limits`` (n1,) pairs, the cheapest.
+    An arm is a tuple: points (n, d), values (n, c) that may differ in a pair by at most
+    ``calipers`` (c,), prices (n,), and radii (n,): all pairs nearer than the radius of a unit are
+    left out. A unit of the first arm has at most ``limits`` (n1,) pairs, the cheapest.
     """
 
 def kolmogorov_p_value(x: float, as_in_r: bool) -> float:

@@ -19,8 +19,6 @@ from equipoise_matching.matching.units import Floats
 from packages.matching.tests.designs.plants import PLANTS
 
 
-
-
 def total(design: Design) -> float:
     return float(design.details["Total distance"])
 
@@ -131,7 +129,7 @@ def by_linear_programme(matrix: Floats, limits: dict[str, Any]) -> float:
 @pytest.mark.parametrize("is_sparse", [False, True])
 @pytest.mark.parametrize("limits", [{}, {"max_controls": 3}, {"min_controls": 1 / 2}], ids=str)
 def test_larger_full_matchings_have_the_total_of_a_linear_programme(
-    limits: dict[str, float], is_sparse: bool, monkeypatch: pytest.MonkeyPatch
+    limits: dict[str, Any], is_sparse: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if is_sparse:
         monkeypatch.setattr(distance_module, "MAX_STORED_PAIRS", 0)
@@ -208,9 +206,7 @@ def test_the_weights_are_those_of_the_estimand(estimand: Any, weights: list[floa
 
 
 def test_rows_without_a_partner_are_left_out_and_counted() -> None:
-    design = full_match(
-        [1, 1, 0, 0, 0], [0.0, 50, 1, 2, 90], metric="euclidean", caliper=5
-    )
+    design = full_match([1, 1, 0, 0, 0], [0.0, 50, 1, 2, 90], metric="euclidean", caliper=5)
     assert design.strata is not None
     assert design.strata.tolist() == [0, LEFT_OUT, 0, 0, LEFT_OUT]
     assert design.details["Treated without an admissible match"] == 1

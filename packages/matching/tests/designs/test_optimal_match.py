@@ -20,8 +20,6 @@ from equipoise_matching.matching.units import Floats
 from packages.matching.tests.designs.plants import PLANTS
 
 
-
-
 def total(design: Design) -> float:
     return float(design.details["Total distance"])
 
@@ -96,6 +94,18 @@ def test_scarce_controls_are_matched_as_by_scipy(treated: int) -> None:
 
 
 @pytest.mark.usefixtures("sparse")
+@pytest.mark.parametrize("spread", [1e-12, 1e-9, 1e-6])
+def test_scores_that_are_almost_equal_are_told_apart(spread: float) -> None:
+    random = np.random.default_rng(1)
+    x = 0.5 + spread * np.concatenate([random.normal(1, 1, 80), random.normal(0, 1, 300)])
+    design = optimal_match(treatment(80, 300), x, metric="euclidean")
+    matrix = np.abs(x[:80, np.newaxis] - x[80:])
+    best = matrix[linear_sum_assignment(matrix)].sum()
+    assert total(design) == pytest.approx(best, rel=1e-6)
+    assert design.details["Lower bound"] <= best * (1 + 1e-9)
+
+
+@pytest.mark.usefixtures("sparse")
 def test_calipers_and_cells_in_a_sparse_graph_are_those_of_the_full_matrix() -> None:
     random = np.random.default_rng(5)
     x = random.normal(size=(400, 3))
@@ -159,9 +169,7 @@ def test_weights_of_a_metric_count_on_standardised_columns() -> None:
 
 
 def test_a_treated_row_without_an_admissible_control_is_left_out() -> None:
-    design = optimal_match(
-        [1, 1, 1, 0, 0, 0], [0.0, 5, 90, 1, 4, 8], metric="euclidean", caliper=3
-    )
+    design = optimal_match([1, 1, 1, 0, 0, 0], [0.0, 5, 90, 1, 4, 8], metric="euclidean", caliper=3)
     assert design.strata is not None
     assert design.strata.tolist() == [0, 1, LEFT_OUT, 0, 1, LEFT_OUT]
     assert design.weights.tolist() == [1, 1, 0, 1, 1, 0]
@@ -210,7 +218,9 @@ def test_many_equal_rows_are_matched_at_distance_0() -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(
-    treat=st.lists(st.sampled_from([0, 1]), min_size=2, max_size=25).filter(lambda t: len({*t}) > 1),
+    treat=st.lists(st.sampled_from([0, 1]), min_size=2, max_size=25).filter(
+        lambda t: len({*t}) > 1
+    ),
     seed=st.integers(0, 2**32 - 1),
     k=st.integers(1, 4),
     scale=st.sampled_from([1e-200, 1e-3, 1.0, 1e150]),

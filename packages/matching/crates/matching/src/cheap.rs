@@ -10,6 +10,7 @@ use crate::instructions::{Instructions, LANES, Wide, WidePortable};
 use crate::instructions::{WideAvx2, WideAvx512};
 use crate::parallel::{Progress, parallel_map};
 use crate::problem::to_u32;
+use crate::random::hash;
 use crate::tree::{Child, Tree, TreeInput};
 
 /// Number of units that a thread takes from the work list together.
@@ -86,6 +87,8 @@ impl Top {
 #[derive(Clone, Copy, PartialEq)]
 struct Cheap {
     reduced: f64,
+    /// A hash of the pair. So equal units prefer different targets among equal ones.
+    tie_order: u64,
     target: u32,
 }
 
@@ -101,6 +104,7 @@ impl Ord for Cheap {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         self.reduced
             .total_cmp(&other.reduced)
+            .then(self.tie_order.cmp(&other.tie_order))
             .then(self.target.cmp(&other.target))
     }
 }
@@ -188,7 +192,10 @@ impl CheapSearch<'_> {
         }
         Targets {
             tree,
-            prices: order.iter().map(|&unit| self.second.prices[unit as usize]).collect(),
+            prices: order
+                .iter()
+                .map(|&unit| self.second.prices[unit as usize])
+                .collect(),
             order,
             blocks,
             block_tops,
@@ -226,7 +233,10 @@ impl CheapSearch<'_> {
         let mut visits = 0.0;
         let mut pending = vec![(0.0, Child::Node(0), targets.node_tops[0])];
         while let Some((bound, child, top)) = pending.pop() {
-            let Some(reach) = self.reach(unit, top, &found).filter(|&reach| bound <= reach) else {
+            let Some(reach) = self
+                .reach(unit, top, &found)
+                .filter(|&reach| bound <= reach)
+            else {
                 continue;
             };
             visits += 1.0;
@@ -245,16 +255,17 @@ impl CheapSearch<'_> {
             // SAFETY: by the caller.
             let (bounds, is_within) = unsafe { self.bounds::<W>(targets, unit, node) };
             let start = pending.len();
-            for lane in 0..targets.tree.child_count(node) {
+            let children = bounds.into_iter().take(targets.tree.child_count(node));
+            for (lane, bound) in children.enumerate() {
                 let child = targets.tree.child(node, lane);
                 let top = match child {
                     Child::Block(block) => targets.block_tops[block],
                     Child::Node(node) => targets.node_tops[node],
                 };
                 let reach = self.reach(unit, top, &found);
-                let is_near = reach.is_some_and(|reach| bounds[lane] <= reach);
+                let is_near = reach.is_some_and(|reach| bound <= reach);
                 if is_within >> lane & 1 == 1 && is_near {
-                    pending.push((bounds[lane], child, top));
+                    pending.push((bound, child, top));
                 }
             }
             // The nearest box comes last, so that it is searched next.
@@ -269,7 +280,11 @@ impl CheapSearch<'_> {
     /// The processor must have the instructions.
     #[inline(always)]
     #[allow(clippy::inline_always)] // Only inlined code uses the caller's instructions.
-    unsafe fn search_all_blocks<W: Wide>(&self, targets: &Targets, unit: usize) -> BinaryHeap<Cheap> {
+    unsafe fn search_all_blocks<W: Wide>(
+        &self,
+        targets: &Targets,
+        unit: usize,
+    ) -> BinaryHeap<Cheap> {
         let mut found = BinaryHeap::new();
         for (block, &top) in targets.block_tops.iter().enumerate() {
             if let Some(reach) = self.reach(unit, top, &found) {
@@ -382,7 +397,11 @@ impl CheapSearch<'_> {
         if !is_admissible {
             return;
         }
-        found.push(Cheap { reduced, target });
+        found.push(Cheap {
+            reduced,
+            tie_order: hash(u64::from(to_u32(unit)) << 32 | u64::from(target)),
+            target,
+        });
         if found.len() > limit {
             found.pop();
         }

@@ -159,7 +159,8 @@ impl PairFlow {
                 cost,
                 state: State::Waiting,
             }));
-        self.arcs.sort_unstable_by_key(|arc| (arc.first, arc.second));
+        self.arcs
+            .sort_unstable_by_key(|arc| (arc.first, arc.second));
         let counts = |size: usize, unit: &dyn Fn(&Arc) -> u32| {
             let mut starts = vec![0; size + 1];
             for arc in &self.arcs {
@@ -192,7 +193,10 @@ impl PairFlow {
         }
         // The cheapest pair comes last, and is the first to be taken.
         waiting.sort_unstable();
-        self.pending_arcs = waiting.into_iter().map(|(_, Reverse(index))| index).collect();
+        self.pending_arcs = waiting
+            .into_iter()
+            .map(|(_, Reverse(index))| index)
+            .collect();
     }
 
     /// Searches at most this many paths. Returns whether the flow is optimal.
@@ -283,7 +287,11 @@ impl PairFlow {
     fn missing_cost(&self, unit: usize, count: i64) -> i64 {
         let minimum = self.minimum(unit);
         let is_last = minimum > 1 && count == minimum;
-        if is_last { 2 * self.penalty } else { self.penalty }
+        if is_last {
+            2 * self.penalty
+        } else {
+            self.penalty
+        }
     }
 
     /// Sends one unit of flow along the cheapest path from a node with a surplus (sign 1), or to a
@@ -312,7 +320,10 @@ impl PairFlow {
             }
         }
         let end = self.search.end;
-        debug_assert!(self.search.bound < i64::MAX, "every unit reaches the ground");
+        debug_assert!(
+            self.search.bound < i64::MAX,
+            "every unit reaches the ground"
+        );
         self.update_prices(sign);
         self.apply_path(start, end);
         self.surplus[start] -= sign;
@@ -410,7 +421,11 @@ impl PairFlow {
     }
 
     fn arc_at(&self, arm: usize, place: usize) -> (u32, Arc) {
-        let index = if arm == 0 { to_u32(place) } else { self.second_arcs[place] };
+        let index = if arm == 0 {
+            to_u32(place)
+        } else {
+            self.second_arcs[place]
+        };
         (index, self.arcs[index as usize])
     }
 

@@ -44,10 +44,7 @@ fn solved(first: &Degrees, second: &Degrees, batches: &[Vec<(u32, u32, i64)>]) -
 fn cheapest(first: &Degrees, second: &Degrees, pairs: &[(u32, u32, i64)]) -> i64 {
     (0_u32..1 << pairs.len())
         .filter_map(|set| {
-            let mut counts = [
-                vec![0; first.minimum.len()],
-                vec![0; second.minimum.len()],
-            ];
+            let mut counts = [vec![0; first.minimum.len()], vec![0; second.minimum.len()]];
             let mut cost = 0;
             for (index, &(left, right, pair_cost)) in pairs.iter().enumerate() {
                 if set >> index & 1 == 1 {
@@ -124,7 +121,11 @@ fn prices_prove_that_the_flow_is_optimal() {
     let (lefts, rights) = (flow.prices(0), flow.prices(1));
     for arc in flow.arcs() {
         let reduced = arc.cost + lefts[arc.first as usize] - rights[arc.second as usize];
-        assert!(if arc.state == State::Used { reduced <= 0 } else { reduced >= 0 });
+        assert!(if arc.state == State::Used {
+            reduced <= 0
+        } else {
+            reduced >= 0
+        });
     }
     // The dual value: the prices of the demand, minus those of the supply.
     assert!(rights.iter().all(|&price| price <= 0));

@@ -1,7 +1,7 @@
 //! Passes minimum-cost pairs to Python.
 
-use equipoise_matching::flow::{Degrees, PairFlow as Flow, State};
 use equipoise_matching::cheap::{CheapSearch, PricedUnits};
+use equipoise_matching::flow::{Degrees, PairFlow as Flow, State};
 use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -25,6 +25,7 @@ pub struct PairFlow {
 #[pymethods]
 impl PairFlow {
     #[new]
+    #[allow(clippy::needless_pass_by_value)] // PyO3 passes owned values.
     fn new(
         first_minimum: PyReadonlyArray1<'_, i64>,
         second_minimum: PyReadonlyArray1<'_, i64>,
@@ -49,6 +50,7 @@ impl PairFlow {
     }
 
     /// Adds pairs and solves. An exception, such as Ctrl-C, stops the work.
+    #[allow(clippy::needless_pass_by_value)] // PyO3 passes owned values.
     fn add(
         &mut self,
         py: Python<'_>,
@@ -125,6 +127,7 @@ fn check_arm(arm: usize) -> PyResult<()> {
 ///
 /// An arm is a tuple of points, values in columns with a caliper, prices and radii.
 #[pyfunction]
+#[allow(clippy::needless_pass_by_value)] // PyO3 passes owned values.
 pub fn cheap_pairs<'py>(
     py: Python<'py>,
     first: PricedArm<'py>,
@@ -146,7 +149,8 @@ pub fn cheap_pairs<'py>(
     if !fits || limits.len() != first.2.len() {
         return Err(PyValueError::new_err("the arrays have different lengths"));
     }
-    let copies = [&first, &second].map(|arm| (flat(&arm.0), flat(&arm.1), flat(&arm.2), flat(&arm.3)));
+    let copies =
+        [&first, &second].map(|arm| (flat(&arm.0), flat(&arm.1), flat(&arm.2), flat(&arm.3)));
     let units = |arm: usize| {
         let (points, limited, prices, radii): &(Vec<f64>, Vec<f64>, Vec<f64>, Vec<f64>) =
             &copies[arm];

@@ -8,7 +8,7 @@ the sums of a price of the row and a price of the column.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -24,10 +24,15 @@ MAX_STORED_PAIRS = 1 << 16
 PAIRS_PER_ROW_OF_A_CELL = 16
 """All pairs of an exact cell are candidates if they are at most this many for each of its rows."""
 
+ENGINE_SCALE = 1e4
+"""Factor of the distances in the search of neighbours."""
+TIE_ROUNDING = 4e-10 / ENGINE_SCALE**2
+"""Squared distances that differ by less may be equal for the search of neighbours."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidates:
-    """Pairs that may be formed: positions in both arms, and the distance, each of shape (pairs,)."""
+    """Pairs that may be formed: positions in both arms, and the distance; shapes (pairs,)."""
 
     first: Indices
     second: Indices
@@ -187,15 +192,19 @@ class PointDistances:
 
     def _measured(self, first: Indices, second: Indices) -> Candidates:
         """Return the admissible pairs among these, with their distances."""
-        differences = self.first[first] - self.second[second]
-        if differences.shape[1] == 1:
-            distance = np.abs(differences[:, 0]) * self.scale
-        else:
-            distance = np.sqrt(np.einsum("ij,ij->i", differences, differences)) * self.scale
+        distance = self._distance(first, second)
         is_admissible = distance <= self.max_distance
         limited = np.abs(self.first_limited[first] - self.second_limited[second])
         is_admissible &= (limited <= self.widths).all(axis=1)
         return Candidates(first, second, distance).subset(is_admissible)
+
+    def _distance(self, first: Indices, second: Indices) -> Floats:
+        """Return the distance of each pair."""
+        differences = self.first[first] - self.second[second]
+        if differences.shape[1] == 1:
+            return np.abs(differences[:, 0]) * self.scale
+        squared: Floats = np.einsum("ij,ij->i", differences, differences)
+        return np.sqrt(squared) * self.scale
 
     def _cells(self) -> _Cells:
         """Return the exact cells: the units of each cell, and whether the cell is small."""
@@ -247,8 +256,10 @@ class PointDistances:
             unit = (pairs.first, pairs.second)[arm]
             if count < targets:
                 reach = np.zeros(len(radius))
-                np.maximum.at(reach, unit, pairs.distance)
-                radius[unit] = reach[unit]
+                np.maximum.at(reach, unit, pairs.distance / self.scale)
+                # The engine may take any of the pairs whose squared distances are almost equal.
+                complete = np.sqrt(np.maximum(reach**2 * (1 - 1e-12) - TIE_ROUNDING, 0))
+                radius[unit] = complete[unit] * self.scale
             is_admissible = pairs.distance <= self.max_distance
             radius[unit[~is_admissible]] = np.inf
             parts.append(pairs.subset(is_admissible))
@@ -268,7 +279,7 @@ class PointDistances:
         # The engine divides each column by its standard deviation, which the weights multiply back.
         dimensions = points[0].shape[1]
         weights = np.zeros(table.shape[1])
-        weights[:dimensions] = table[:, :dimensions].var(axis=0, ddof=1)
+        weights[:dimensions] = table[:, :dimensions].var(axis=0, ddof=1) * ENGINE_SCALE**2
         has_cells = max(self.first_cell.max(), self.second_cell.max()) > 0
         has_limits = has_cells or len(self.widths) > 0
         widths = np.concatenate([np.full(dimensions, np.inf), self.widths, [0.0]])
@@ -292,15 +303,15 @@ class PointDistances:
         positions = [rows[0], rows[1] - len(points[0])]
         positions[arm] = queries[positions[arm]]
         dropped = queries[found.dropped - (len(points[0]) if arm else 0)]
-        pairs = replace(self, max_distance=math.inf)._measured(*positions)
-        return pairs, dropped
+        first, second = positions
+        return Candidates(first, second, self._distance(first, second)), dropped
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Cells:
     """The units of both arms, sorted by exact cell.
 
-    ``first`` and ``second`` have the units in order, and where each cell begins: (n,), (cells + 1,).
+    ``first`` and ``second`` have the units in order, and where each cell begins.
     """
 
     first: tuple[Indices, Indices]
@@ -335,7 +346,9 @@ class GivenDistances:
         """Return the smallest distances of each row and of each column."""
         n1, n2 = self.shape
         if n1 * n2 <= MAX_STORED_PAIRS:
-            return Start(self._pairs(np.isfinite(self.matrix)), np.full(n1, np.inf), np.full(n2, np.inf))
+            return Start(
+                self._pairs(np.isfinite(self.matrix)), np.full(n1, np.inf), np.full(n2, np.inf)
+            )
         is_near = np.zeros(self.matrix.shape, dtype=np.bool_)
         radii = []
         for axis, count in ((1, first_neighbors), (0, second_neighbors)):
@@ -368,5 +381,3 @@ class GivenDistances:
     def _pairs(self, chosen: Truths) -> Candidates:
         rows, columns = np.nonzero(chosen)
         return Candidates(rows, columns, self.matrix[rows, columns])
-
-

@@ -29,7 +29,6 @@ DISTANCE = "distance"
 """Key of a caliper that limits the distance instead of a column."""
 
 
-
 def distances_of(
     units: DesignUnits,
     first_arm: int,
@@ -53,13 +52,19 @@ def distances_of(
     else:
         points, scale = np.zeros((len(units), 1)), 1.0
     values = units.matrix[:, limited]
+    coordinates, limits = (
+        [np.ascontiguousarray(table[rows]) for rows in arms] for table in (points, values)
+    )
     by_points = PointDistances(
-        *(np.ascontiguousarray(points[rows]) for rows in arms),
-        scale,
-        *(np.ascontiguousarray(values[rows]) for rows in arms),
-        widths[limited],
-        *(cells[rows] for rows in arms),
-        max_distance,
+        first=coordinates[0],
+        second=coordinates[1],
+        scale=scale,
+        first_limited=limits[0],
+        second_limited=limits[1],
+        widths=widths[limited],
+        first_cell=cells[arms[0]],
+        second_cell=cells[arms[1]],
+        max_distance=max_distance,
     )
     if distances is None:
         return by_points
@@ -85,8 +90,8 @@ def points_of(units: DesignUnits, metric: str | ArrayLike) -> tuple[Floats, floa
     if is_constant.all():
         constant = ", ".join(units.names[:5])
         raise UnusableInput(
-            f"{constant} {'has' if len(units.names) == 1 else 'have'} one value in all rows: there "
-            "is no distance",
+            f"{constant} {'has' if len(units.names) == 1 else 'have'} one value in all rows: all "
+            "distances are 0",
             hint="give a covariate that differs between rows",
         )
     if isinstance(metric, str) and metric == "euclidean":

@@ -22,9 +22,10 @@ COST_BITS = 44
 PENALTY_BITS = 58
 """A missing pair costs less than 2^58, so that no sum of a path overflows."""
 MARGIN_SHARE = 0.02
-"""Pairs join the graph if they are cheaper than their prices and this share of the mean distance."""
+"""Pairs also join the graph if they cost this share of the mean distance more than their prices."""
 PAIRS_OF_A_ROUND = 4
-"""Largest number of pairs of a unit that join the graph in the first round; then it doubles."""
+"""Largest number of pairs of a unit that join the graph in the first three rounds; it doubles after
+each later round."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +108,8 @@ def cheapest_pairs(
         candidates = _merged(candidates, added, n2)
         prices = flow.prices(0), flow.prices(1)
         chosen = _pairs_among(candidates, *flow.pairs(), n2)
-        limits = (PAIRS_OF_A_ROUND << min(rounds, 16)) + np.bincount(chosen.first, minlength=n1)
+        limit = PAIRS_OF_A_ROUND << min(max(rounds - 2, 0), 16)
+        limits = limit + np.bincount(chosen.first, minlength=n1)
         added = _cheaper_pairs(distances, start, candidates, chosen, prices, limits, unit)
         rounds += 1
     missing = flow.missing(0), flow.missing(1)
@@ -156,7 +158,7 @@ def _cheaper_pairs(
     if len(known) >= n1 * n2 or not _is_open(start):
         return nothing
     margin = MARGIN_SHARE * float(chosen.distance.mean()) if len(chosen) else 0.0
-    half_margin = margin / 2 + unit
+    half_margin = np.float64(margin / 2 + unit)
     found = distances.cheaper(
         half_margin - prices[0] * unit, half_margin + prices[1] * unit, limits, start
     )

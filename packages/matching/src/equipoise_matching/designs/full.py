@@ -133,7 +133,9 @@ def _neighbors(treated: int, controls: int) -> tuple[int, int]:
 
     Both arms together have about as many, so that a row of the smaller arm has more.
     """
-    numbers = (NEIGHBORS * others // own for own, others in ((treated, controls), (controls, treated)))
+    numbers = (
+        NEIGHBORS * others // own for own, others in ((treated, controls), (controls, treated))
+    )
     first, second = (min(max(number, NEIGHBORS), MAX_NEIGHBORS) for number in numbers)
     return first, second
 
@@ -187,9 +189,7 @@ def _checked_fraction(fraction: float | None, treated_minimum: int, control_mini
     """Return the fraction of controls to omit, negative for treated rows; 0 for ``None``."""
     number = 0.0 if fraction is None else _number(fraction)
     if not -1 < number < 1:
-        raise UnusableInput(
-            f"omit_fraction is {fraction!r}", hint="give a number between -1 and 1"
-        )
+        raise UnusableInput(f"omit_fraction is {fraction!r}", hint="give a number between -1 and 1")
     if number > 0 and control_minimum > 1:
         raise UnusableInput(
             "omit_fraction cannot leave out controls if max_controls is below 1",
