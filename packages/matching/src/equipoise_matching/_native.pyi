@@ -141,16 +141,15 @@ class FitnessEngine:
 class PairFlow:
     """Pairs of smallest total cost; each unit of both arms has a number of pairs in its limits.
 
-    ``first_minimum`` (n1,) and ``second_minimum`` (n2,) are the smallest numbers of pairs,
-    ``maxima`` the largest numbers of a unit of each arm, and ``max_omitted`` the numbers of units
-    with a minimum of 1 that may be in no pair. A pair that is missing costs ``penalty``.
+    An arm is a tuple of shapes (n,): smallest and largest numbers of pairs, and numbers of equal
+    rows of each unit. ``max_omitted`` has the numbers of units with a minimum of 1 that may be in
+    no pair. A pair that is missing costs ``penalty``.
     """
 
     def __new__(
         cls,
-        first_minimum: NDArray[np.int64],
-        second_minimum: NDArray[np.int64],
-        maxima: tuple[int, int],
+        first: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
+        second: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
         max_omitted: tuple[int, int],
         penalty: int,
     ) -> PairFlow: ...
@@ -165,8 +164,8 @@ class PairFlow:
         Raise `ValueError` for a unit that does not exist, or a negative cost.
         """
 
-    def pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the first and the second unit of each pair of the solution, sorted."""
+    def pairs(self) -> tuple[tuple[NDArray[np.int64], NDArray[np.int64]], NDArray[np.int64]]:
+        """Return the first and the second unit of each pair, sorted, and how often it is formed."""
 
     def prices(self, arm: int) -> NDArray[np.int64]:
         """Return the price of each unit of an arm (0 or 1).

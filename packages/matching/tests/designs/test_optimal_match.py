@@ -216,6 +216,20 @@ def test_many_equal_rows_are_matched_at_distance_0() -> None:
     assert len(design.pairs()) == 200
 
 
+@pytest.mark.parametrize("k", [1, 2])
+@pytest.mark.parametrize("seed", range(4))
+def test_equal_rows_are_matched_as_by_scipy(seed: int, k: int) -> None:
+    random = np.random.default_rng(seed)
+    x = np.vstack([random.random((60, 3)) < 0.7, random.random((150, 3)) < 0.3]).astype(float)
+    design = optimal_match(treatment(60, 150), x, k=k, metric=[3.0, 2.0, 1.0])
+    standard = x / x.std(axis=0, ddof=1) * np.sqrt([3, 2, 1])
+    matrix = np.repeat(cdist(standard[:60], standard[60:]), k, axis=0)
+    pairs = design.pairs()
+    assert total(design) == pytest.approx(matrix[linear_sum_assignment(matrix)].sum(), rel=1e-9)
+    assert matrix[pairs[:, 0] * k, pairs[:, 1] - 60].sum() == pytest.approx(total(design))
+    assert np.bincount(pairs[:, 0], minlength=60).tolist() == [k] * 60
+
+
 @settings(max_examples=40, deadline=None)
 @given(
     treat=st.lists(st.sampled_from([0, 1]), min_size=2, max_size=25).filter(

@@ -14,13 +14,15 @@ use std::collections::BinaryHeap;
 
 use crate::problem::to_u32;
 
-/// How many pairs the units of an arm have.
+/// How many pairs the units of an arm have. A unit stands for one or more equal rows.
 #[derive(Clone, Debug)]
 pub struct Degrees {
     /// Smallest number of pairs of each unit.
     pub minimum: Vec<i64>,
-    /// Largest number of pairs of a unit.
-    pub maximum: i64,
+    /// Largest number of pairs of each unit.
+    pub maximum: Vec<i64>,
+    /// Number of rows of each unit. Two units have at most one pair for each pair of rows.
+    pub rows: Vec<i64>,
     /// Number of units with a minimum of 1 that may be in no pair.
     pub max_omitted: i64,
 }
@@ -34,19 +36,10 @@ pub struct Arc {
     pub second: u32,
     /// Cost of the pair, at least 0.
     pub cost: i64,
-    /// Whether the pair is in the solution.
-    pub state: State,
-}
-
-/// Whether a candidate pair is in the solution.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    /// The pair is not in the solution.
-    Unused,
-    /// The pair is in the solution.
-    Used,
-    /// The pair has joined the graph, but no search has seen it.
-    Waiting,
+    /// How often the pair is in the solution.
+    pub flow: i64,
+    /// Whether the pair has joined the graph, but no search has seen it.
+    is_waiting: bool,
 }
 
 /// One step of a path, which changes the flow.
@@ -71,7 +64,8 @@ pub struct PairFlow {
     /// Numbers of units of both arms.
     sizes: [usize; 2],
     degrees: [Degrees; 2],
-    /// Cost of a pair that a unit lacks; the last of several missing pairs costs twice as much.
+    /// Cost of a pair that a unit lacks. The last missing pair of each row costs twice as much, if
+    /// a row has several pairs.
     penalty: i64,
     /// Sorted by first, then by second unit.
     arcs: Vec<Arc>,
@@ -157,7 +151,8 @@ impl PairFlow {
                 first,
                 second,
                 cost,
-                state: State::Waiting,
+                flow: 0,
+                is_waiting: true,
             }));
         self.arcs
             .sort_unstable_by_key(|arc| (arc.first, arc.second));
@@ -182,12 +177,12 @@ impl PairFlow {
         }
         let mut waiting = Vec::new();
         for index in 0..to_u32(self.arcs.len()) {
-            if self.arcs[index as usize].state == State::Waiting {
+            if self.arcs[index as usize].is_waiting {
                 let reduced = self.reduced_cost(index);
                 if reduced < 0 {
                     waiting.push((Reverse(reduced), Reverse(index)));
                 } else {
-                    self.arcs[index as usize].state = State::Unused;
+                    self.arcs[index as usize].is_waiting = false;
                 }
             }
         }
@@ -207,16 +202,18 @@ impl PairFlow {
                     0 => {
                         self.pending_nodes.pop();
                     }
-                    sign => self.send_one(node as usize, sign),
+                    sign => self.send(node as usize, sign),
                 }
             } else if let Some(index) = self.pending_arcs.pop() {
                 let is_cheap = self.reduced_cost(index) < 0;
+                let capacity = self.capacity(index);
                 let arc = &mut self.arcs[index as usize];
-                arc.state = if is_cheap { State::Used } else { State::Unused };
+                arc.is_waiting = false;
                 if is_cheap {
+                    arc.flow = capacity;
                     let nodes = [arc.first as usize, self.sizes[0] + arc.second as usize];
-                    self.surplus[nodes[0]] -= 1;
-                    self.surplus[nodes[1]] += 1;
+                    self.surplus[nodes[0]] -= capacity;
+                    self.surplus[nodes[1]] += capacity;
                     self.pending_nodes.extend(nodes.map(to_u32));
                 }
             } else {
@@ -256,6 +253,16 @@ impl PairFlow {
         arc.cost + self.prices[arc.first as usize] - self.prices[second]
     }
 
+    /// The largest number of times that a pair can be in a solution.
+    fn capacity(&self, index: u32) -> i64 {
+        let arc = &self.arcs[index as usize];
+        let [first, second] = &self.degrees;
+        let units = [arc.first as usize, arc.second as usize];
+        (first.rows[units[0]] * second.rows[units[1]])
+            .min(first.maximum[units[0]])
+            .min(second.maximum[units[1]])
+    }
+
     fn ground(&self) -> usize {
         self.sizes[0] + self.sizes[1] + 2
     }
@@ -276,7 +283,24 @@ impl PairFlow {
 
     /// The largest number of pairs of a unit beyond its minimum; 0 for a unit that takes no part.
     fn max_spare(&self, unit: usize) -> i64 {
-        (self.degrees[self.arm_of(unit)].maximum - self.minimum(unit)).max(0)
+        let arm = self.arm_of(unit);
+        let degrees = &self.degrees[arm];
+        let unit = unit - arm * self.sizes[0];
+        (degrees.maximum[unit] - degrees.minimum[unit]).max(0)
+    }
+
+    /// The number of pairs that a unit may lack before a row has none; if a row has one pair at
+    /// most, all pairs of the unit.
+    fn simple_missing(&self, unit: usize) -> i64 {
+        let arm = self.arm_of(unit);
+        let degrees = &self.degrees[arm];
+        let unit = unit - arm * self.sizes[0];
+        let (minimum, rows) = (degrees.minimum[unit], degrees.rows[unit]);
+        if minimum > rows {
+            minimum - rows
+        } else {
+            minimum
+        }
     }
 
     fn can_be_omitted(&self, unit: usize) -> bool {
@@ -285,18 +309,16 @@ impl PairFlow {
 
     /// The cost of the pair that a unit lacks, if it lacks this many.
     fn missing_cost(&self, unit: usize, count: i64) -> i64 {
-        let minimum = self.minimum(unit);
-        let is_last = minimum > 1 && count == minimum;
-        if is_last {
+        if count > self.simple_missing(unit) {
             2 * self.penalty
         } else {
             self.penalty
         }
     }
 
-    /// Sends one unit of flow along the cheapest path from a node with a surplus (sign 1), or to a
-    /// node with a shortage (sign -1).
-    fn send_one(&mut self, start: usize, sign: i64) {
+    /// Sends flow along the cheapest path from a node with a surplus (sign 1), or to a node with a
+    /// shortage (sign -1).
+    fn send(&mut self, start: usize, sign: i64) {
         self.start_search(start);
         // In a search from a surplus, units of the first arm use pairs, and units of the second arm
         // leave pairs out. In a search from a shortage, this is reversed.
@@ -325,10 +347,78 @@ impl PairFlow {
             "every unit reaches the ground"
         );
         self.update_prices(sign);
-        self.apply_path(start, end);
-        self.surplus[start] -= sign;
+        let mut amount = self.surplus[start].abs();
         if end != self.ground() {
-            self.surplus[end] += sign;
+            amount = amount.min(self.surplus[end].abs());
+        }
+        amount = self
+            .path(start, end)
+            .fold(amount, |amount, step| amount.min(self.room(step)));
+        let steps: Vec<Step> = self.path(start, end).collect();
+        for step in steps {
+            self.apply(step, amount);
+        }
+        self.surplus[start] -= sign * amount;
+        if end != self.ground() {
+            self.surplus[end] += sign * amount;
+        }
+    }
+
+    /// The steps of the path that was found, the last step first.
+    fn path(&self, start: usize, end: usize) -> impl Iterator<Item = Step> + '_ {
+        let mut node = end;
+        std::iter::from_fn(move || {
+            (node != start).then(|| {
+                let (previous, step) = self.search.parent[node];
+                node = previous as usize;
+                step
+            })
+        })
+    }
+
+    /// How much flow can go over a step at its cost.
+    fn room(&self, step: Step) -> i64 {
+        match step {
+            Step::Use(index) => self.capacity(index) - self.arcs[index as usize].flow,
+            Step::Leave(index) => self.arcs[index as usize].flow,
+            Step::Spare(unit, change) => {
+                let (unit, spare) = (unit as usize, self.spare[unit as usize]);
+                if change > 0 {
+                    self.max_spare(unit) - spare
+                } else {
+                    spare
+                }
+            }
+            Step::Missing(unit, change) => {
+                let (unit, missing) = (unit as usize, self.missing[unit as usize]);
+                let simple = self.simple_missing(unit);
+                match (change > 0, missing < simple, missing <= simple) {
+                    (true, true, _) => simple - missing,
+                    (true, false, _) => self.minimum(unit) - missing,
+                    (false, _, true) => missing,
+                    (false, _, false) => missing - simple,
+                }
+            }
+            Step::Omit(..) => 1,
+            Step::Total(arm, change) => {
+                let count = self.omitted_counts[arm];
+                if change > 0 {
+                    self.degrees[arm].max_omitted - count
+                } else {
+                    count
+                }
+            }
+        }
+    }
+
+    fn apply(&mut self, step: Step, amount: i64) {
+        match step {
+            Step::Use(index) => self.arcs[index as usize].flow += amount,
+            Step::Leave(index) => self.arcs[index as usize].flow -= amount,
+            Step::Spare(unit, change) => self.spare[unit as usize] += change * amount,
+            Step::Missing(unit, change) => self.missing[unit as usize] += change * amount,
+            Step::Omit(unit, is_omitted) => self.is_omitted[unit as usize] = is_omitted,
+            Step::Total(arm, change) => self.omitted_counts[arm] += change * amount,
         }
     }
 
@@ -361,7 +451,7 @@ impl PairFlow {
         }
         for place in self.arc_places(unit) {
             let (index, arc) = self.arc_at(arm, place);
-            if arc.state == State::Unused {
+            if !arc.is_waiting && arc.flow < self.capacity(index) {
                 let other = self.other_end(arm, &arc);
                 self.relax(unit, other, arc.cost, Step::Use(index), sign);
             }
@@ -385,7 +475,7 @@ impl PairFlow {
         }
         for place in self.arc_places(unit) {
             let (index, arc) = self.arc_at(arm, place);
-            if arc.state == State::Used {
+            if arc.flow > 0 {
                 let other = self.other_end(arm, &arc);
                 self.relax(unit, other, -arc.cost, Step::Leave(index), sign);
             }
@@ -467,22 +557,6 @@ impl PairFlow {
         }
     }
 
-    fn apply_path(&mut self, start: usize, end: usize) {
-        let mut node = end;
-        while node != start {
-            let (previous, step) = self.search.parent[node];
-            match step {
-                Step::Use(index) => self.arcs[index as usize].state = State::Used,
-                Step::Leave(index) => self.arcs[index as usize].state = State::Unused,
-                Step::Spare(unit, change) => self.spare[unit as usize] += change,
-                Step::Missing(unit, change) => self.missing[unit as usize] += change,
-                Step::Omit(unit, is_omitted) => self.is_omitted[unit as usize] = is_omitted,
-                Step::Total(arm, change) => self.omitted_counts[arm] += change,
-            }
-            node = previous as usize;
-        }
-    }
-
     /// Raises the prices of the first arm and lowers those of the second as far as possible, so that
     /// few pairs outside the graph seem cheap.
     fn tighten_prices(&mut self) {
@@ -503,7 +577,7 @@ impl PairFlow {
                 }
                 for place in self.arc_places(unit) {
                     let (_, arc) = self.arc_at(arm, place);
-                    if arc.state == State::Used {
+                    if arc.flow > 0 {
                         let other = self.other_end(arm, &arc);
                         limit = limit.min(sign * self.prices[other] - arc.cost);
                     }

@@ -1,6 +1,6 @@
 //! Small flows against all sets of pairs, and flows that grow against flows that start complete.
 
-use super::{Degrees, PairFlow, State};
+use super::{Degrees, PairFlow};
 
 /// A generator of small pseudo-random numbers (Knuth's linear congruential generator).
 struct Numbers(u64);
@@ -20,15 +20,16 @@ const PENALTY: i64 = 1_000;
 fn degrees(units: usize, minimum: i64, maximum: i64, max_omitted: i64) -> Degrees {
     Degrees {
         minimum: vec![minimum; units],
-        maximum,
+        maximum: vec![maximum; units],
+        rows: vec![1; units],
         max_omitted,
     }
 }
 
 fn total(flow: &PairFlow) -> i64 {
-    let used = flow.arcs().iter().filter(|arc| arc.state == State::Used);
     let missing: i64 = flow.missing(0).iter().chain(flow.missing(1)).sum();
-    used.map(|arc| arc.cost).sum::<i64>() + PENALTY * missing
+    let used = flow.arcs().iter().map(|arc| arc.cost * arc.flow);
+    used.sum::<i64>() + PENALTY * missing
 }
 
 fn solved(first: &Degrees, second: &Degrees, batches: &[Vec<(u32, u32, i64)>]) -> PairFlow {
@@ -56,7 +57,7 @@ fn cheapest(first: &Degrees, second: &Degrees, pairs: &[(u32, u32, i64)]) -> i64
             for (counts, degrees) in counts.iter().zip([first, second]) {
                 let mut omitted = 0;
                 for (&count, &minimum) in counts.iter().zip(&degrees.minimum) {
-                    if count > degrees.maximum {
+                    if count > degrees.maximum[0] {
                         return None;
                     }
                     if count == 0 && minimum == 1 && omitted < degrees.max_omitted {
@@ -121,7 +122,7 @@ fn prices_prove_that_the_flow_is_optimal() {
     let (lefts, rights) = (flow.prices(0), flow.prices(1));
     for arc in flow.arcs() {
         let reduced = arc.cost + lefts[arc.first as usize] - rights[arc.second as usize];
-        assert!(if arc.state == State::Used {
+        assert!(if arc.flow > 0 {
             reduced <= 0
         } else {
             reduced >= 0
@@ -139,4 +140,62 @@ fn the_first_pair_of_each_unit_comes_before_a_second_one() {
     let pairs = [(0, 0, 1), (0, 1, 2), (1, 0, 900), (1, 1, 800)];
     let flow = solved(&first, &second, &[pairs.to_vec()]);
     assert_eq!(flow.missing(0), [1, 1]);
+}
+
+#[test]
+fn units_of_several_rows_cost_as_much_as_their_rows_alone() {
+    let mut numbers = Numbers(5);
+    for trial in 0_u32..100 {
+        let counts = [
+            vec![1 + numbers.below(3), 1 + numbers.below(3)],
+            vec![
+                1 + numbers.below(4),
+                1 + numbers.below(4),
+                1 + numbers.below(4),
+            ],
+        ];
+        let per_row = 1 + i64::from(trial % 2);
+        let first = Degrees {
+            minimum: counts[0].iter().map(|count| per_row * count).collect(),
+            maximum: counts[0].iter().map(|count| per_row * count).collect(),
+            rows: counts[0].clone(),
+            max_omitted: 0,
+        };
+        let second = Degrees {
+            minimum: vec![0; 3],
+            maximum: counts[1].clone(),
+            rows: counts[1].clone(),
+            max_omitted: 0,
+        };
+        let costs: Vec<i64> = (0..6).map(|_| numbers.below(20)).collect();
+        let cost = |left: usize, right: usize| costs[3 * left + right];
+        let mut batches = vec![Vec::new(); 2];
+        for left in 0..2_u32 {
+            for right in 0..3_u32 {
+                let batch = usize::try_from(numbers.below(2)).expect("a small number");
+                batches[batch].push((left, right, cost(left as usize, right as usize)));
+            }
+        }
+        let grouped = solved(&first, &second, &batches);
+        let rows_of = |counts: &[i64]| -> Vec<usize> {
+            let rows = counts.iter().enumerate();
+            rows.flat_map(|(unit, &count)| {
+                std::iter::repeat_n(unit, usize::try_from(count).expect("a small number"))
+            })
+            .collect()
+        };
+        let (lefts, rights) = (rows_of(&counts[0]), rows_of(&counts[1]));
+        let mut pairs = Vec::new();
+        for (left_row, &left) in (0..).zip(&lefts) {
+            for (right_row, &right) in (0..).zip(&rights) {
+                pairs.push((left_row, right_row, cost(left, right)));
+            }
+        }
+        let alone = solved(
+            &degrees(lefts.len(), per_row, per_row, 0),
+            &degrees(rights.len(), 0, 1, 0),
+            &[pairs],
+        );
+        assert_eq!(total(&grouped), total(&alone), "{trial}");
+    }
 }

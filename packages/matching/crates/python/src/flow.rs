@@ -1,7 +1,7 @@
 //! Passes minimum-cost pairs to Python.
 
 use equipoise_matching::cheap::{CheapSearch, PricedUnits};
-use equipoise_matching::flow::{Degrees, PairFlow as Flow, State};
+use equipoise_matching::flow::{Degrees, PairFlow as Flow};
 use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -13,7 +13,13 @@ use crate::progress::ProgressReporter;
 const SEARCHES: usize = 64;
 
 /// First units and second units of the pairs in a solution.
-type UsedPairs = (Py<PyArray1<i64>>, Py<PyArray1<i64>>);
+type UnitPairs = (Py<PyArray1<i64>>, Py<PyArray1<i64>>);
+/// An arm: smallest and largest numbers of pairs, and numbers of rows.
+type Arm<'py> = (
+    PyReadonlyArray1<'py, i64>,
+    PyReadonlyArray1<'py, i64>,
+    PyReadonlyArray1<'py, i64>,
+);
 
 /// Minimum-cost pairs in a sparse graph that may grow.
 #[pyclass(module = "equipoise_matching._native")]
@@ -27,26 +33,32 @@ impl PairFlow {
     #[new]
     #[allow(clippy::needless_pass_by_value)] // PyO3 passes owned values.
     fn new(
-        first_minimum: PyReadonlyArray1<'_, i64>,
-        second_minimum: PyReadonlyArray1<'_, i64>,
-        maxima: (i64, i64),
+        first: Arm<'_>,
+        second: Arm<'_>,
         max_omitted: (i64, i64),
         penalty: i64,
-    ) -> Self {
-        let first = Degrees {
-            minimum: flat(&first_minimum),
-            maximum: maxima.0,
-            max_omitted: max_omitted.0,
+    ) -> PyResult<Self> {
+        let degrees = |arm: &Arm<'_>, max_omitted: i64| {
+            let degrees = Degrees {
+                minimum: flat(&arm.0),
+                maximum: flat(&arm.1),
+                rows: flat(&arm.2),
+                max_omitted,
+            };
+            let count = degrees.minimum.len();
+            if degrees.maximum.len() == count && degrees.rows.len() == count {
+                return Ok(degrees);
+            }
+            Err(PyValueError::new_err("the arrays have different lengths"))
         };
-        let second = Degrees {
-            minimum: flat(&second_minimum),
-            maximum: maxima.1,
-            max_omitted: max_omitted.1,
-        };
-        Self {
+        let (first, second) = (
+            degrees(&first, max_omitted.0)?,
+            degrees(&second, max_omitted.1)?,
+        );
+        Ok(Self {
             sizes: [first.minimum.len(), second.minimum.len()],
             flow: Flow::new(first, second, penalty),
-        }
+        })
     }
 
     /// Adds pairs and solves. An exception, such as Ctrl-C, stops the work.
@@ -89,18 +101,15 @@ impl PairFlow {
         })
     }
 
-    /// The pairs of the solution, sorted.
-    fn pairs(&self, py: Python<'_>) -> UsedPairs {
-        let used = || {
-            self.flow
-                .arcs()
-                .iter()
-                .filter(|arc| arc.state == State::Used)
-        };
-        (
+    /// The pairs of the solution, sorted, and how often each is in it.
+    fn pairs(&self, py: Python<'_>) -> (UnitPairs, Py<PyArray1<i64>>) {
+        let used = || self.flow.arcs().iter().filter(|arc| arc.flow > 0);
+        let flows: Vec<i64> = used().map(|arc| arc.flow).collect();
+        let units = (
             row_numbers(py, used().map(|arc| arc.first as usize).collect()),
             row_numbers(py, used().map(|arc| arc.second as usize).collect()),
-        )
+        );
+        (units, PyArray1::from_vec(py, flows).unbind())
     }
 
     /// The prices of the units of an arm: 0 for the first, 1 for the second.
@@ -135,7 +144,7 @@ pub fn cheap_pairs<'py>(
     calipers: PyReadonlyArray1<'py, f64>,
     limits: PyReadonlyArray1<'py, i64>,
     max_distance: f64,
-) -> PyResult<UsedPairs> {
+) -> PyResult<UnitPairs> {
     let dimensions = first.0.shape()[1];
     let calipers: Vec<f64> = flat(&calipers);
     let limits = indices(&limits)?;

@@ -24,6 +24,8 @@ MAX_STORED_PAIRS = 1 << 16
 PAIRS_PER_ROW_OF_A_CELL = 16
 """All pairs of an exact cell are candidates if they are at most this many for each of its rows."""
 
+MAX_DISTINCT_SHARE = 0.5
+"""Equal rows of an arm become one unit if at most this share of its rows is distinct."""
 ENGINE_SCALE = 1e4
 """Factor of the distances in the search of neighbours."""
 TIE_ROUNDING = 4e-10 / ENGINE_SCALE**2
@@ -322,6 +324,47 @@ class _Cells:
         """Return the units of one arm in a cell."""
         order, starts = arm
         return order[starts[cell] : starts[cell + 1]]
+
+
+def grouped(distances: Distances) -> tuple[Distances, tuple[Indices, Indices]]:
+    """Return the distances of distinct units, and the unit of each row of both arms.
+
+    An arm stays as it is if most of its rows are distinct, and if its distances are given.
+    """
+    same = tuple(np.arange(count) for count in distances.shape)
+    if not isinstance(distances, PointDistances):
+        return distances, (same[0], same[1])
+    arms = (
+        (distances.first, distances.first_limited, distances.first_cell),
+        (distances.second, distances.second_limited, distances.second_cell),
+    )
+    chosen, groups = [], []
+    for (points, limited, cell), rows in zip(arms, same, strict=True):
+        kept, group = rows, rows
+        # Rows with many distinct values of a sum of their coordinates are mostly distinct.
+        sums = points @ np.sqrt(np.arange(2, points.shape[1] + 2))
+        if len(np.unique(sums)) <= MAX_DISTINCT_SHARE * len(rows):
+            _, kept, group = np.unique(
+                np.column_stack([points, limited, cell]),
+                axis=0,
+                return_index=True,
+                return_inverse=True,
+            )
+        chosen.append(kept)
+        groups.append(group.reshape(-1))
+    first, second = chosen
+    distinct = PointDistances(
+        first=distances.first[first],
+        second=distances.second[second],
+        scale=distances.scale,
+        first_limited=distances.first_limited[first],
+        second_limited=distances.second_limited[second],
+        widths=distances.widths,
+        first_cell=distances.first_cell[first],
+        second_cell=distances.second_cell[second],
+        max_distance=distances.max_distance,
+    )
+    return distinct, (groups[0], groups[1])
 
 
 # ------------------------------------------------------------------ a given matrix

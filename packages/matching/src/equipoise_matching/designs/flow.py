@@ -15,7 +15,7 @@ import numpy as np
 
 from equipoise_matching import _native
 from equipoise_matching.designs.distance import Candidates, Distances, Start, concatenated
-from equipoise_matching.matching.units import Floats, Indices, Truths
+from equipoise_matching.matching.units import Floats, Indices
 
 COST_BITS = 44
 """Distances become whole numbers below 2^44, or fewer if there are very many units."""
@@ -28,16 +28,23 @@ PAIRS_OF_A_ROUND = 4
 each later round."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Degrees:
-    """In how many pairs each unit of an arm is: from ``minimum`` to ``maximum``.
+    """In how many pairs each unit of an arm is: from ``minimum`` to ``maximum``, shapes (n,).
 
-    Up to ``max_omitted`` units may be in no pair, if the minimum is 1.
+    A unit stands for ``rows`` (n,) equal rows. Up to ``max_omitted`` units may be in no pair, if
+    their minimum is 1.
     """
 
-    minimum: int
-    maximum: int
+    minimum: Indices
+    maximum: Indices
+    rows: Indices
     max_omitted: int = 0
+
+    @property
+    def simple_missing(self) -> Indices:
+        """How many pairs a unit may lack at the simple penalty, shape (n,)."""
+        return np.where(self.minimum > self.rows, self.minimum - self.rows, self.minimum)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,56 +78,56 @@ class Certificate:
 class FlowResult:
     """Pairs of smallest total distance, sorted.
 
-    ``first_missing`` (n1,) and ``second_missing`` (n2,) are the pairs that each unit lacks to its
-    minimum.
+    ``times`` (pairs,) is how often each pair is formed, more than once only for units of several
+    rows. ``missing`` has the pairs that each unit of both arms lacks to its minimum: (n1,), (n2,).
     """
 
     pairs: Candidates
-    first_missing: Indices
-    second_missing: Indices
+    times: Indices
+    missing: tuple[Indices, Indices]
     certificate: Certificate
 
 
 def cheapest_pairs(
-    distances: Distances,
-    start: Start,
-    first: Degrees,
-    second: Degrees,
-    is_in: tuple[Truths, Truths],
+    distances: Distances, start: Start, first: Degrees, second: Degrees
 ) -> FlowResult:
     """Return the pairs of smallest total distance in which each unit has its degree.
 
-    ``is_in`` (n1,) and (n2,) are false for units that need no pair. If the degrees cannot hold, as
-    few pairs as possible are missing, and as few units as possible of the first arm have none.
+    If the degrees cannot hold, as few pairs as possible are missing, and as few rows as possible
+    have none.
     """
     n1, n2 = distances.shape
-    minima = first.minimum * is_in[0].astype(np.int64), second.minimum * is_in[1].astype(np.int64)
-    most_pairs = int(minima[0].sum() + minima[1].sum())
+    most_pairs = int(first.minimum.sum() + second.minimum.sum())
     largest = distances.upper_bound()
     top = min(2**COST_BITS, 2**PENALTY_BITS // (most_pairs + 1))
     unit = largest / top or 1.0
     penalty = (most_pairs + 1) * (top + 1)
-    maxima = min(first.maximum, n2), min(second.maximum, n1)
-    flow = _native.PairFlow(*minima, maxima, (first.max_omitted, second.max_omitted), penalty)
+    arms = (first, second)
+    flow = _native.PairFlow(
+        *((arm.minimum, arm.maximum, arm.rows) for arm in arms),
+        (first.max_omitted, second.max_omitted),
+        penalty,
+    )
     candidates, added, rounds = start.candidates.subset(slice(0)), start.candidates, 0
     while len(added) or not rounds:
         flow.add(added.first, added.second, _whole(added.distance, unit))
         candidates = _merged(candidates, added, n2)
         prices = flow.prices(0), flow.prices(1)
-        chosen = _pairs_among(candidates, *flow.pairs(), n2)
+        units, times = flow.pairs()
+        chosen = _pairs_among(candidates, *units, n2)
         limit = PAIRS_OF_A_ROUND << min(max(rounds - 2, 0), 16)
         limits = limit + np.bincount(chosen.first, minlength=n1)
         added = _cheaper_pairs(distances, start, candidates, chosen, prices, limits, unit)
         rounds += 1
     missing = flow.missing(0), flow.missing(1)
-    dual = _dual_value(candidates, unit, prices, minima, (first, second), maxima, penalty)
-    dual -= penalty * int(missing[0].sum() + missing[1].sum())
-    # The last of several missing pairs costs the penalty twice.
-    dual -= penalty * int((missing[0] == minima[0])[minima[0] > 1].sum())
-    dual -= penalty * int((missing[1] == minima[1])[minima[1] > 1].sum())
-    total = math.fsum(chosen.distance)
+    dual = _dual_value(candidates, unit, prices, arms, penalty)
+    for arm, lacking in zip(arms, missing, strict=True):
+        doubly = np.maximum(lacking - arm.simple_missing, 0)
+        dual -= penalty * int(lacking.sum() + doubly.sum())
+    total = math.fsum(chosen.distance * times)
     lower_bound = min((dual - most_pairs / 2) * unit, total)
-    return FlowResult(chosen, *missing, Certificate(total, lower_bound, len(candidates), rounds))
+    certificate = Certificate(total, lower_bound, len(candidates), rounds)
+    return FlowResult(chosen, times, missing, certificate)
 
 
 def _whole(distance: Floats, unit: float) -> Indices:
@@ -182,9 +189,7 @@ def _dual_value(
     candidates: Candidates,
     unit: float,
     prices: tuple[Indices, Indices],
-    minima: tuple[Indices, Indices],
-    degrees: tuple[Degrees, Degrees],
-    maxima: tuple[int, int],
+    arms: tuple[Degrees, Degrees],
     penalty: int,
 ) -> int:
     """Return a lower bound of the cost of any pairs, in units (Lagrange's relaxation of degrees).
@@ -193,25 +198,27 @@ def _dual_value(
     """
     reduced = _whole(candidates.distance, unit)
     reduced += prices[0][candidates.first] - prices[1][candidates.second]
-    value = _sum_of_products(reduced[reduced < 0], np.ones(1, np.int64))
-    for arm, sign in ((0, 1), (1, -1)):
-        gains = sign * prices[arm]
-        spare = np.maximum(maxima[arm] - minima[arm], 0)
-        value -= _sum_of_products(gains, minima[arm])
-        value -= _sum_of_products(np.maximum(gains, 0), spare)
-        # A missing pair is worth its penalty; the last of several is worth it twice.
-        is_several = minima[arm] > 1
-        first_missing = np.where(is_several, minima[arm] - 1, minima[arm])
-        value += _sum_of_products(np.minimum(gains + penalty, 0), first_missing)
-        value += _sum_of_products(np.minimum(gains + 2 * penalty, 0), is_several)
-        omitted = np.sort(gains[minima[arm] == 1])[: degrees[arm].max_omitted]
-        value += _sum_of_products(np.minimum(omitted, 0), np.ones(1, np.int64))
+    is_cheap = reduced < 0
+    cheap = candidates.subset(is_cheap)
+    capacity = arms[0].rows[cheap.first] * arms[1].rows[cheap.second]
+    capacity = np.minimum(capacity, arms[0].maximum[cheap.first])
+    capacity = np.minimum(capacity, arms[1].maximum[cheap.second])
+    value = _sum_of_products(reduced[is_cheap], capacity)
+    for arm, price, sign in zip(arms, prices, (1, -1), strict=True):
+        gains = sign * price
+        value -= _sum_of_products(gains, arm.minimum)
+        value -= _sum_of_products(np.maximum(gains, 0), np.maximum(arm.maximum - arm.minimum, 0))
+        # A missing pair is worth its penalty; the last of several of a row is worth it twice.
+        simple = arm.simple_missing
+        value += _sum_of_products(np.minimum(gains + penalty, 0), simple)
+        value += _sum_of_products(np.minimum(gains + 2 * penalty, 0), arm.minimum - simple)
+        omitted = np.minimum(np.sort(gains[arm.minimum == 1])[: arm.max_omitted], 0)
+        value += _sum_of_products(omitted, np.ones_like(omitted))
     return value
 
 
-def _sum_of_products(left: Indices, right: Indices | Truths) -> int:
+def _sum_of_products(left: Indices, right: Indices) -> int:
     """Return the sum of the products, without overflow."""
-    left, right = np.broadcast_arrays(left, right.astype(np.int64))
     bits = [int(np.abs(side).max(initial=0)).bit_length() for side in (left, right)]
     if sum(bits) + len(left).bit_length() < 63:
         return int(left @ right)

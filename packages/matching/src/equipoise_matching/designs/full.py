@@ -100,14 +100,24 @@ def full_match(
     if not len(candidates):
         raise UnusableInput("no pair of rows is admissible", hint=NO_PAIR_HINT)
     counts = [int(side.sum()) for side in has_partner]
-    answer = cheapest_pairs(
-        matrix,
-        start,
-        Degrees(*treated_range, max_omitted=math.floor(max(-fraction, 0.0) * counts[0])),
-        Degrees(*control_range, max_omitted=math.floor(max(fraction, 0.0) * counts[1])),
-        has_partner,
-    )
-    unmet = int(answer.first_missing.sum()), int(answer.second_missing.sum())
+    degrees = [
+        Degrees(
+            limits[0] * side.astype(np.int64),
+            np.full(len(side), min(limits[1], others)),
+            np.ones(len(side), dtype=np.int64),
+            math.floor(max(sign * fraction, 0.0) * count),
+        )
+        for limits, side, others, sign, count in zip(
+            (treated_range, control_range),
+            has_partner,
+            matrix.shape[::-1],
+            (-1, 1),
+            counts,
+            strict=True,
+        )
+    ]
+    answer = cheapest_pairs(matrix, start, *degrees)
+    unmet = int(answer.missing[0].sum()), int(answer.missing[1].sum())
     if any(unmet):
         raise _impossible(units, unmet, _number(min_controls), _number(max_controls))
     pairs = answer.pairs.first, answer.pairs.second

@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from equipoise_matching.designs.design import Design
+from equipoise_matching.designs.distance import grouped
 from equipoise_matching.designs.distance_options import distances_of
-from equipoise_matching.designs.flow import Certificate, Degrees, cheapest_pairs
+from equipoise_matching.designs.flow import Certificate, Degrees, FlowResult, cheapest_pairs
 from equipoise_matching.designs.matched_sets import design_of_pairs
 from equipoise_matching.designs.units import design_units
 from equipoise_matching.matching.options import Estimand, check_whole_number
+from equipoise_matching.matching.units import Indices
 from equipoise_matching.shared.errors import UnusableInput
 
 MIN_NEIGHBORS = 12
@@ -95,29 +97,58 @@ def optimal_match(
     matrix = distances_of(
         units, focal, metric=metric, distances=distances, caliper=caliper, exact=exact
     )
+    distinct, groups = grouped(matrix)
+    sizes = [np.bincount(group) for group in groups]
     n1, n2 = matrix.shape
-    neighbors = min(MIN_NEIGHBORS + 4 * int(k), n2)
+    k = min(int(k), n2)
+    neighbors = MIN_NEIGHBORS + 4 * k
     # If donors are scarce, each donor chooses too, so that all donors are in the first graph.
-    start = matrix.start(neighbors, neighbors if k * n1 > n2 // 2 else 0)
-    has_partner = np.bincount(start.candidates.first, minlength=n1) > 0
+    start = distinct.start(neighbors, neighbors if k * n1 > n2 // 2 else 0)
+    has_partner = np.bincount(start.candidates.first, minlength=len(sizes[0])) > 0
     if not has_partner.any():
         raise UnusableInput("no pair of rows is admissible", hint=NO_PAIR_HINT)
-    k = min(int(k), n2)
+    wanted = k * sizes[0] * has_partner
     answer = cheapest_pairs(
-        matrix, start, Degrees(k, k), Degrees(0, 1), (has_partner, np.ones(n2, dtype=np.bool_))
+        distinct,
+        start,
+        Degrees(wanted, wanted, sizes[0]),
+        Degrees(np.zeros_like(sizes[1]), sizes[1], sizes[1]),
     )
-    rows = np.flatnonzero(units.arm == focal), np.flatnonzero(units.arm != focal)
-    pairs = rows[0][answer.pairs.first], rows[1][answer.pairs.second]
-    matched = len(np.unique(pairs[0]))
+    positions = row_pairs(answer, groups)
+    arms = np.flatnonzero(units.arm == focal), np.flatnonzero(units.arm != focal)
+    pairs = arms[0][positions[0]], arms[1][positions[1]]
+    matched, matchable = len(np.unique(pairs[0])), int(sizes[0][has_partner].sum())
     details = {
         "Pairs": len(pairs[0]),
-        f"{units.arm_names[focal]} without an admissible match": int((~has_partner).sum()),
-        f"{units.arm_names[focal]} left out for want of matches": int(has_partner.sum()) - matched,
+        f"{units.arm_names[focal]} without an admissible match": n1 - matchable,
+        f"{units.arm_names[focal]} left out for want of matches": matchable - matched,
         **certificate_details(answer.certificate),
     }
     return design_of_pairs(
         "optimal_match", estimand, units, pairs if focal else (pairs[1], pairs[0]), details
     )
+
+
+def row_pairs(result: FlowResult, groups: tuple[Indices, Indices]) -> tuple[Indices, Indices]:
+    """Return the position of each pair's rows in both arms, from pairs of groups of equal rows.
+
+    The rows of a group take turns, so that each row has a match before another has its second.
+    """
+    units = (
+        np.repeat(result.pairs.first, result.times),
+        np.repeat(result.pairs.second, result.times),
+    )
+    positions = []
+    for unit, group in zip(units, groups, strict=True):
+        members = np.argsort(group, kind="stable")
+        sizes = np.bincount(group)
+        starts = np.cumsum(sizes) - sizes
+        order = np.argsort(unit, kind="stable")
+        counts = np.bincount(unit, minlength=len(sizes))
+        turns = np.empty(len(unit), dtype=np.int64)
+        turns[order] = np.arange(len(unit)) - np.repeat(np.cumsum(counts) - counts, counts)
+        positions.append(members[starts[unit] + turns % sizes[unit]])
+    return positions[0], positions[1]
 
 
 def certificate_details(certificate: Certificate) -> dict[str, float | int]:
