@@ -101,6 +101,8 @@ struct Memory {
     settled: Vec<u32>,
     heap: BinaryHeap<Reverse<(i64, u32)>>,
     number: u32,
+    /// For each arm, the unit that paths reach next from the node of omitted units.
+    next_omitted: [u32; 2],
     /// The end that is nearest so far, and its distance.
     bound: i64,
     end: usize,
@@ -333,6 +335,11 @@ impl PairFlow {
             }
             self.search.settled_in[node] = self.search.number;
             self.search.settled.push(to_u32(node));
+            for arm in [0, 1] {
+                if self.search.next_omitted[arm] == to_u32(node) {
+                    self.relax_next_omitted(arm, sign, arm == using_arm);
+                }
+            }
             if node >= self.sizes[0] + self.sizes[1] {
                 self.relax_omission(node, sign, using_arm);
             } else if self.arm_of(node) == using_arm {
@@ -428,6 +435,7 @@ impl PairFlow {
         search.heap.clear();
         search.settled.clear();
         search.bound = i64::MAX;
+        search.next_omitted = [u32::MAX; 2];
         search.end = start;
         search.distance[start] = 0;
         search.reached[start] = search.number;
@@ -494,11 +502,25 @@ impl PairFlow {
         if !is_using && count > 0 {
             self.relax(node, ground, 0, Step::Total(arm, -1), sign);
         }
-        for unit in self.nodes_of(arm) {
-            if self.can_be_omitted(unit) && self.is_omitted[unit] == is_using {
-                self.relax(node, unit, 0, Step::Omit(to_u32(unit), !is_using), sign);
-            }
-        }
+        self.relax_next_omitted(arm, sign, is_using);
+    }
+
+    /// Continues paths at the nearest unit that the node of omitted units has not reached. So a
+    /// search does not touch all units.
+    fn relax_next_omitted(&mut self, arm: usize, sign: i64, is_using: bool) {
+        let units = self.nodes_of(arm).filter(|&unit| {
+            self.is_omitted[unit] == is_using
+                && self.can_be_omitted(unit)
+                && self.search.settled_in[unit] != self.search.number
+        });
+        // The reduced cost of a step to a unit falls with sign * price.
+        let Some(unit) = units.max_by_key(|&unit| (sign * self.prices[unit], Reverse(unit))) else {
+            return;
+        };
+        self.search.next_omitted[arm] = to_u32(unit);
+        let node = self.omission(arm);
+        let step = Step::Omit(to_u32(unit), !is_using);
+        self.relax(node, unit, 0, step, sign);
     }
 
     fn arc_places(&self, unit: usize) -> std::ops::Range<usize> {

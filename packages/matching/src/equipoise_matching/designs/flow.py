@@ -102,9 +102,9 @@ def cheapest_pairs(
     top = min(2**COST_BITS, 2**PENALTY_BITS // (most_pairs + 1))
     unit = largest / top or 1.0
     penalty = (most_pairs + 1) * (top + 1)
-    arms = (first, second)
     flow = _native.PairFlow(
-        *((arm.minimum, arm.maximum, arm.rows) for arm in arms),
+        (first.minimum, first.maximum, first.rows),
+        (second.minimum, second.maximum, second.rows),
         (first.max_omitted, second.max_omitted),
         penalty,
     )
@@ -119,7 +119,7 @@ def cheapest_pairs(
         limits = limit + np.bincount(chosen.first, minlength=n1)
         added = _cheaper_pairs(distances, start, candidates, chosen, prices, limits, unit)
         rounds += 1
-    missing = flow.missing(0), flow.missing(1)
+    missing, arms = (flow.missing(0), flow.missing(1)), (first, second)
     dual = _dual_value(candidates, unit, prices, arms, penalty)
     for arm, lacking in zip(arms, missing, strict=True):
         doubly = np.maximum(lacking - arm.simple_missing, 0)

@@ -72,7 +72,7 @@ def full_match(
     ------
     UnusableInput
         For missing or infinite values, an empty arm, unknown columns or options, no admissible
-        pair, limits that cannot hold, or if ortools is not installed (the extra ``flow``).
+        pair, or limits that cannot hold.
 
     Examples
     --------

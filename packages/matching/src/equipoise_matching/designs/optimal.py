@@ -73,8 +73,8 @@ def optimal_match(
     Raises
     ------
     UnusableInput
-        For missing or infinite values, an empty arm, an unknown column, metric or estimand, no
-        admissible pair, or if ortools is not installed (the extra ``flow``).
+        For missing or infinite values, an empty arm, an unknown column, metric or estimand, or no
+        admissible pair.
 
     Examples
     --------
