@@ -30,8 +30,10 @@ if TYPE_CHECKING:
         love_plot,
     )
     from equipoise_matching.designs.drawing import overlap_plot
+    from equipoise_matching.designs.full import full_match
     from equipoise_matching.designs.matches import design_of_match
     from equipoise_matching.designs.nearest import nearest_match
+    from equipoise_matching.designs.optimal import optimal_match
     from equipoise_matching.designs.quick import quick_match
     from equipoise_matching.designs.subclasses import subclassify
     from equipoise_matching.effects.aipw import aipw_effect, aipw_effects
@@ -87,6 +89,7 @@ __all__ = [
     "effect_of_imputations",
     "energy_balance",
     "entropy_balance",
+    "full_match",
     "gen_match",
     "genoud",
     "inverse_probability_weights",
@@ -98,6 +101,7 @@ __all__ = [
     "match_fitness",
     "nearest_match",
     "observe",
+    "optimal_match",
     "overlap_plot",
     "overlap_weights",
     "pool_effects",
@@ -134,6 +138,7 @@ _MODULES = {
     "effect_of_imputations": "effects.imputed",
     "energy_balance": "weights.energy_balance",
     "entropy_balance": "weights.entropy_balance",
+    "full_match": "designs.full",
     "gen_match": "matching.gen_match",
     "genoud": "genetic.genoud",
     "inverse_probability_weights": "weights.inverse_probability",
@@ -145,6 +150,7 @@ _MODULES = {
     "match_fitness": "matching.fitness",
     "nearest_match": "designs.nearest",
     "observe": "tables.interface",
+    "optimal_match": "designs.optimal",
     "overlap_plot": "designs.drawing",
     "overlap_weights": "weights.inverse_probability",
     "pool_effects": "effects.imputed",

@@ -139,6 +139,64 @@ class FitnessEngine:
     ) -> NDArray[np.float64]:
         """Return the criteria (candidates, criteria) of candidates (candidates, k)."""
 
+@final
+class PairFlow:
+    """Pairs of smallest total cost; each unit of both arms has a number of pairs in its limits.
+
+    An arm is a tuple of shapes (n,): smallest and largest numbers of pairs, and numbers of equal
+    rows of each unit. ``max_omitted`` has the numbers of units with a minimum of 1 that may be in
+    no pair. A pair that is missing costs ``penalty``.
+    """
+
+    def __new__(
+        cls,
+        first: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
+        second: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
+        max_omitted: tuple[int, int],
+        penalty: int,
+    ) -> PairFlow: ...
+    def add(
+        self,
+        first: NDArray[np.int64],
+        second: NDArray[np.int64],
+        cost: NDArray[np.int64],
+    ) -> None:
+        """Add pairs that are not in the graph, and solve again. Ctrl-C stops the work.
+
+        Raise `ValueError` for a unit that does not exist, or a negative cost.
+        """
+
+    def pairs(self) -> tuple[tuple[NDArray[np.int64], NDArray[np.int64]], NDArray[np.int64]]:
+        """Return the first and the second unit of each pair, sorted, and how often it is formed."""
+
+    def prices(self, arm: int) -> NDArray[np.int64]:
+        """Return the price of each unit of an arm (0 or 1).
+
+        cost + price of the first - price of the second unit is at least 0 for a pair outside the
+        solution, and at most 0 for a pair of the solution.
+        """
+
+    def missing(self, arm: int) -> NDArray[np.int64]:
+        """Return how many pairs each unit of an arm lacks to its minimum."""
+
+def cheap_pairs(
+    first: tuple[
+        NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]
+    ],
+    second: tuple[
+        NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]
+    ],
+    calipers: NDArray[np.float64],
+    limits: NDArray[np.int64],
+    max_distance: float,
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return first and second units of pairs with distance < price + price, sorted.
+
+    An arm is a tuple: points (n, d), values (n, c) that may differ in a pair by at most
+    ``calipers`` (c,), prices (n,), and radii (n,): all pairs nearer than the radius of a unit are
+    left out. A unit of the first arm has at most ``limits`` (n1,) pairs, the cheapest.
+    """
+
 def kolmogorov_p_value(x: float, as_in_r: bool) -> float:
     """Return P(K >= x) of Kolmogorov's distribution; ``as_in_r`` ends the series as R does."""
 

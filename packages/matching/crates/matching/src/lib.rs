@@ -3,12 +3,14 @@
 //!
 //! `docs/methods/matching.md` has the formulae and the differences from R's package Matching.
 
+pub mod cheap;
 mod closest;
 mod eigen;
 mod embed;
 pub mod estimate;
 mod filter;
 pub mod fitness;
+pub mod flow;
 mod instructions;
 pub mod matcher;
 mod neighbours;

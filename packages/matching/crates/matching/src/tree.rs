@@ -84,6 +84,16 @@ impl Tree {
         tree
     }
 
+    /// Returns the number of nodes.
+    pub fn node_count(&self) -> usize {
+        self.children.len()
+    }
+
+    /// Returns the number of children of a node, if no block is closed.
+    pub fn child_count(&self, node: usize) -> usize {
+        usize::from(self.open_children[node])
+    }
+
     pub fn child(&self, node: usize, lane: usize) -> Child {
         let child = self.children[node][lane];
         if child & BLOCK_BIT == 0 {

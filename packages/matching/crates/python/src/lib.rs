@@ -3,6 +3,7 @@
 mod arrays;
 mod designs;
 mod fitness;
+mod flow;
 mod genoud;
 mod matching;
 mod progress;
@@ -16,6 +17,8 @@ mod _native {
     use crate::designs::{match_on_score, quick_strata};
     #[pymodule_export]
     use crate::fitness::{FitnessEngine, kolmogorov_p_value, smirnov_p_value};
+    #[pymodule_export]
+    use crate::flow::{PairFlow, cheap_pairs};
     #[pymodule_export]
     use crate::genoud::GenoudSearch;
     #[pymodule_export]

@@ -15,4 +15,8 @@ Every function takes the treatment and the covariates, and returns a `Design`.
   (``cardinality_match``, ``profile_match``)
 - ``nearest``: greedy matching on a score
 - ``quick``: generalised full matching, for several arms and millions of rows
+- ``optimal``, ``full``: optimal pairs and optimal full matching
+- ``distance_options``, ``distance``: the distances of both arms, and which pairs are admissible
+- ``flow``: pairs of smallest total distance, and the proof
+- ``matched_sets``: strata and weights from pairs
 """
