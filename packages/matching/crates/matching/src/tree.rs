@@ -71,10 +71,6 @@ impl Tree {
         self.children.is_empty()
     }
 
-    pub fn node_count(&self) -> usize {
-        self.children.len()
-    }
-
     /// Orders the points so that each block has near points, and builds the tree over the blocks.
     pub fn new(input: &TreeInput<'_>, order: &mut [u32]) -> Self {
         let mut tree = Self::empty(input);
