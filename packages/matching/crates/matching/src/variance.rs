@@ -9,7 +9,7 @@ use crate::problem::{Method, Pairs, Rules, to_u32};
 use crate::search::Search;
 
 /// With fewer comparisons (of a query with a block), a filter saves no time.
-const MIN_FILTERED_COMPARISONS: usize = 1 << 12;
+const MIN_FILTERED_COMPARISONS: usize = 1 << 14;
 
 /// With fewer points, a second thread saves no time for the sums.
 const MIN_POINTS_PER_THREAD: usize = 1 << 12;
