@@ -79,6 +79,8 @@ pub struct PairFlow {
     missing: Vec<i64>,
     is_omitted: Vec<bool>,
     omitted_counts: [i64; 2],
+    /// Whether units may be omitted. All units get pairs first, because the searches are then short.
+    may_omit: bool,
     /// Price of each node. The cost of an open arc, plus the price of its tail, minus the price of
     /// its head, is at least 0.
     prices: Vec<i64>,
@@ -131,6 +133,7 @@ impl PairFlow {
             missing: vec![0; units],
             is_omitted: vec![false; units],
             omitted_counts: [0, 0],
+            may_omit: false,
             prices: vec![0; nodes],
             surplus,
             // The last node comes first.
@@ -218,6 +221,8 @@ impl PairFlow {
                     self.surplus[nodes[1]] += capacity;
                     self.pending_nodes.extend(nodes.map(to_u32));
                 }
+            } else if !self.may_omit {
+                self.open_omission();
             } else {
                 self.tighten_prices();
                 return true;
@@ -306,7 +311,7 @@ impl PairFlow {
     }
 
     fn can_be_omitted(&self, unit: usize) -> bool {
-        self.degrees[self.arm_of(unit)].max_omitted > 0 && self.minimum(unit) == 1
+        self.may_omit && self.degrees[self.arm_of(unit)].max_omitted > 0 && self.minimum(unit) == 1
     }
 
     /// The cost of the pair that a unit lacks, if it lacks this many.
@@ -426,6 +431,24 @@ impl PairFlow {
             Step::Missing(unit, change) => self.missing[unit as usize] += change * amount,
             Step::Omit(unit, is_omitted) => self.is_omitted[unit as usize] = is_omitted,
             Step::Total(arm, change) => self.omitted_counts[arm] += change * amount,
+        }
+    }
+
+    /// Lets the nodes of omitted units send all flow that they may; it goes back if it saves nothing.
+    fn open_omission(&mut self) {
+        self.may_omit = true;
+        for (arm, sign) in [(0, -1), (1, 1)] {
+            let count = self.degrees[arm].max_omitted;
+            if count == 0 {
+                continue;
+            }
+            let node = self.omission(arm);
+            let units = self.nodes_of(arm).filter(|&unit| self.minimum(unit) == 1);
+            let highest = units.map(|unit| sign * self.prices[unit]).max();
+            self.prices[node] = sign * highest.unwrap_or(0).max(0);
+            self.omitted_counts[arm] = count;
+            self.surplus[node] += sign * count;
+            self.pending_nodes.push(to_u32(node));
         }
     }
 
