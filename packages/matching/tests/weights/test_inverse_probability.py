@@ -68,6 +68,26 @@ def test_overlap_weights_of_the_logit_balance_the_means_exactly() -> None:
     assert design.details["Largest difference of means (standard deviations)"] < 1e-10
 
 
+def test_the_error_with_overlap_weights_is_that_of_many_samples() -> None:
+    errors, estimates = [], []
+    for seed in range(150):
+        sample = two_arms(250, seed=seed)
+        effect = overlap_weights(sample.treat, sample.matrix).effect(
+            sample.outcome, covariates=None
+        )
+        estimates.append(effect.estimate)
+        errors.append(effect.se)
+    ratio = np.mean(errors) / np.std(estimates, ddof=1)
+    # The standard deviation of 150 estimates has a relative Monte Carlo error of 1 / sqrt(300).
+    assert abs(ratio - 1) < 3 / np.sqrt(300)
+    # Errors that take the weights as known are too wide by more than that.
+    given = overlap_weights(
+        sample.treat, sample.matrix, scores=treatment_scores(sample.treat, sample.matrix)
+    )
+    known = given.effect(sample.outcome, covariates=None).se
+    assert known > 1.3 * errors[-1]
+
+
 def test_stabilised_weights_are_multiplied_by_the_share_of_the_arm() -> None:
     sample = two_arms(300)
     plain = inverse_probability_weights(sample.treat, sample.matrix, estimand="ATE")

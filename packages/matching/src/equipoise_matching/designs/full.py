@@ -14,7 +14,7 @@ from equipoise_matching.designs.distance_options import distances_of
 from equipoise_matching.designs.flow import Degrees, cheapest_pairs
 from equipoise_matching.designs.matched_sets import design_of_pairs, without_redundant_pairs
 from equipoise_matching.designs.optimal import NO_PAIR_HINT, certificate_details
-from equipoise_matching.designs.units import DesignUnits, design_units
+from equipoise_matching.designs.units import DesignUnits, design_units, setting_details
 from equipoise_matching.matching.options import DONOR_ARMS, Estimand
 from equipoise_matching.shared.errors import UnusableInput
 
@@ -125,6 +125,9 @@ def full_match(
     treated, controls = np.flatnonzero(units.treated), np.flatnonzero(~units.treated)
     rows = treated[pairs[0][kept]], controls[pairs[1][kept]]
     details = {
+        **setting_details(
+            metric=metric if distances is None else "given distances", caliper=caliper, exact=exact
+        ),
         **{
             f"{name} without an admissible match": int((~side).sum())
             for name, side in zip(units.arm_names[::-1], has_partner, strict=True)

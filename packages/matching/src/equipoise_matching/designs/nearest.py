@@ -7,7 +7,7 @@ other arm has the donors. The computation is in Rust (``crates/matching/src/scor
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from equipoise_matching import _native
 from equipoise_matching.designs.design import LEFT_OUT, Design
-from equipoise_matching.designs.units import DesignUnits, design_units
+from equipoise_matching.designs.units import DesignUnits, design_units, setting_details
 from equipoise_matching.matching.frames import columns_of, value_indices_of
 from equipoise_matching.matching.options import Estimand, check_whole_number
 from equipoise_matching.matching.units import Floats, Indices, Truths, check_length, checked_column
@@ -130,7 +130,8 @@ def nearest_match(
             "no row has a match: caliper or exact exclude all pairs",
             hint="widen the caliper, or give fewer exact columns",
         )
-    return _design(units, problem, estimand, takers, donors)
+    settings = setting_details(caliper=caliper, exact=exact)
+    return _design(units, problem, estimand, takers, donors, settings)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -192,6 +193,7 @@ def _design(
     estimand: Estimand,
     takers: Indices,
     donors: Indices,
+    settings: Mapping[str, str],
 ) -> Design:
     """Return the design of these pairs, which are in the order of the takers."""
     stratum_of_pair = np.cumsum(np.diff(takers, prepend=takers[0]) != 0)
@@ -209,6 +211,7 @@ def _design(
         strata[donors] = stratum_of_pair
     distances = np.abs(problem.score[takers] - problem.score[donors])
     details = {
+        **settings,
         "Order": "any (with replacement)" if problem.replace else problem.order,
         "Pairs": len(takers),
         "Rows without a match": int(problem.is_taker.sum()) - len(matches),

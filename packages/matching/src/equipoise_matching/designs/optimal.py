@@ -13,7 +13,7 @@ from equipoise_matching.designs.distance import grouped
 from equipoise_matching.designs.distance_options import distances_of
 from equipoise_matching.designs.flow import Certificate, Degrees, FlowResult, cheapest_pairs
 from equipoise_matching.designs.matched_sets import design_of_pairs
-from equipoise_matching.designs.units import design_units
+from equipoise_matching.designs.units import design_units, setting_details
 from equipoise_matching.matching.options import Estimand, check_whole_number
 from equipoise_matching.matching.units import Indices
 from equipoise_matching.shared.errors import UnusableInput
@@ -119,6 +119,9 @@ def optimal_match(
     pairs = arms[0][positions[0]], arms[1][positions[1]]
     matched, matchable = len(np.unique(pairs[0])), int(sizes[0][has_partner].sum())
     details = {
+        **setting_details(
+            metric=metric if distances is None else "given distances", caliper=caliper, exact=exact
+        ),
         "Pairs": len(pairs[0]),
         f"{units.arm_names[focal]} without an admissible match": n1 - matchable,
         f"{units.arm_names[focal]} left out for want of matches": matchable - matched,

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from equipoise_matching import _native
 from equipoise_matching.designs.design import LEFT_OUT, Design
 from equipoise_matching.designs.nearest import checked_caliper
-from equipoise_matching.designs.units import DesignUnits, design_units
+from equipoise_matching.designs.units import DesignUnits, design_units, setting_details
 from equipoise_matching.matching.options import (
     DONOR_ARMS,
     Estimand,
@@ -119,6 +119,7 @@ def quick_match(
             hint="widen the caliper, or give smaller arm_sizes",
         )
     details: dict[str, Any] = {
+        **setting_details(metric=metric, caliper=caliper),
         "Smallest stratum": int(sizes_of_strata.min()),
         "Largest stratum": int(sizes_of_strata.max()),
         "Largest distance from a seed": largest_distance,

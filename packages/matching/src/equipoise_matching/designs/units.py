@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -114,3 +115,32 @@ def _treatment_column(treat: Any) -> tuple[str, Any]:
         )
     ((name, column),) = columns.items()
     return name, column
+
+
+def setting_details(**settings: Any) -> dict[str, str]:
+    """Return the settings of a design that are given, as text for its details.
+
+    Examples
+    --------
+    >>> setting_details(metric="mahalanobis", caliper={"age": 0.2}, exact=None)
+    {'Metric': 'mahalanobis', 'Caliper': 'age 0.2'}
+    """
+    return {
+        name.capitalize(): _setting_text(value)
+        for name, value in settings.items()
+        if value is not None
+    }
+
+
+def _setting_text(value: Any) -> str:
+    if isinstance(value, str | bool | int | float):
+        return str(value)
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {width}" for name, width in value.items())
+    columns = columns_of(value)
+    if columns is not None:
+        return ", ".join(columns)
+    array = np.asarray(value)
+    if array.dtype.kind in "US" and array.ndim == 1 and len(array) <= MAX_ARMS:
+        return ", ".join(map(str, array.tolist()))
+    return f"given, of shape {array.shape}"

@@ -8,10 +8,11 @@ import numpy as np
 
 from equipoise_matching.designs.design import Design
 from equipoise_matching.designs.units import design_units
+from equipoise_matching.effects.weight_model import logistic_weight_model
 from equipoise_matching.matching.options import Estimand
 from equipoise_matching.matching.units import Floats, Truths, row_numbers
 from equipoise_matching.shared.errors import UnusableInput
-from equipoise_matching.weights.scores import TreatmentScores, scores_for
+from equipoise_matching.weights.scores import TreatmentScores, score_predictors, scores_for
 from equipoise_matching.weights.target import WeightingProblem, weighted_design, weighting_problem
 
 MIN_PROBABILITY = 10 * np.finfo(np.float64).eps
@@ -98,7 +99,8 @@ def overlap_weights(treat: Any, X: Any, *, scores: Any = None) -> Design:
     arms, a treated row has the weight 1 - e(x) and a control e(x) (Li, Morgan and Zaslavsky 2018,
     JASA 113(521)). With several arms, a row of arm a has the weight h(x) / e_a(x), where 1 / h(x)
     is the sum of 1 / e_b(x) over all arms b (Li and Li 2019, Annals of Applied Statistics 13(4)).
-    Scores of the logit make the means of the covariates equal in both arms.
+    Scores of the logit make the means of the covariates equal in both arms. With the scores that
+    this function fits to the arms 0 and 1, the error of an effect counts that they were fitted.
 
     Parameters
     ----------
@@ -135,8 +137,18 @@ def overlap_weights(treat: Any, X: Any, *, scores: Any = None) -> Design:
                 hint="give scores between 0 and 1, or leave out the covariate that decides "
                 "the treatment",
             )
+    weight_model = None
+    if scores is None and units.arms == (0, 1):
+        weight_model = logistic_weight_model(
+            score_predictors(units), units.treated, probabilities[:, 1], "ATO"
+        )
     return weighted_design(
-        "overlap_weights", units, weights, estimand="ATO", details=_score_details(fitted)
+        "overlap_weights",
+        units,
+        weights,
+        estimand="ATO",
+        details=_score_details(fitted),
+        weight_model=weight_model,
     )
 
 

@@ -152,6 +152,13 @@ def scores_for(units: DesignUnits, scores: Any) -> TreatmentScores:
     return TreatmentScores(units.arms, units.arm, probabilities, "given")
 
 
+def score_predictors(units: DesignUnits) -> Floats:
+    """Return a constant and orthogonal columns with the same scores as the covariates."""
+    has_variation = np.ptp(units.matrix, axis=0) > 0.0
+    columns = orthogonal_columns(units.matrix[:, has_variation])
+    return np.column_stack([np.ones(len(units)), columns])
+
+
 def _checked_probabilities(array: Floats, arms: int, name: str) -> Floats:
     """Return finite probabilities, shape (n, arms), with sums of exactly 1 to rounding."""
     if array.ndim != 2 or array.shape[1] != arms:
@@ -199,9 +206,7 @@ def _multinomial_logit(units: DesignUnits) -> tuple[Floats, float]:
     """Return the probabilities, and the ratio of the extreme eigenvalues of the information."""
     models = require("statsmodels.api", "propensity scores")
     exceptions = require("statsmodels.tools.sm_exceptions", "propensity scores")
-    has_variation = np.ptp(units.matrix, axis=0) > 0.0
-    columns = orthogonal_columns(units.matrix[:, has_variation])
-    model = models.MNLogit(units.arm, np.column_stack([np.ones(len(units)), columns]))
+    model = models.MNLogit(units.arm, score_predictors(units))
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         # A fit that did not converge is refused below.
         warnings.simplefilter("ignore")

@@ -10,6 +10,7 @@ import numpy as np
 
 from equipoise_matching.designs.design import Design, DesignEstimand
 from equipoise_matching.designs.units import DesignUnits, design_units
+from equipoise_matching.effects.weight_model import WeightModel
 from equipoise_matching.matching.options import Estimand
 from equipoise_matching.matching.units import Floats, Truths, power_of_two
 from equipoise_matching.shared.errors import UnusableInput
@@ -166,6 +167,7 @@ def weighted_design(
     details: Mapping[str, Any],
     focal: int | None = None,
     columns: Floats | None = None,
+    weight_model: WeightModel | None = None,
 ) -> Design:
     """Return the design of these weights, with the numbers that judge weights among its details.
 
@@ -192,4 +194,11 @@ def weighted_design(
         "Largest share of an arm in one row": largest_share,
         "Largest difference of means (standard deviations)": float(np.ptp(means, axis=0).max()),
     }
-    return Design(method, estimand, units, weights, details={**common, **details})
+    return Design(
+        method,
+        estimand,
+        units,
+        weights,
+        details={**common, **details},
+        weight_model=weight_model,
+    )
