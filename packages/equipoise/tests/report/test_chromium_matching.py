@@ -34,7 +34,7 @@ COMMANDS = {
 FIRST_WORDS = {
     "match": "treat raises re78 by 1,8",
     "balance": "After matching",
-    "genmatch": "No effect of treat on re78 can be shown",
+    "genmatch": "treat raises re78 by 2,361",
     "observe": "Without matching, the log suggests that treat 1 raises re78 by 1,794.",
 }
 HOSTILE = (

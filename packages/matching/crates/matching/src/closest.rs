@@ -8,7 +8,6 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::problem::to_u32;
-use crate::score::SortedRow;
 
 /// Link to the end of the list.
 const END: u32 = u32::MAX;
@@ -18,6 +17,28 @@ const DONORS: usize = 1;
 /// Distance of a pair as bits, its taker, its donor, and the node on the left. Bits of distances
 /// have the order of the distances, because no distance is negative.
 type Candidate = Reverse<(u64, u32, u32, u32)>;
+
+/// A row in the order of the scores.
+#[derive(Clone, Copy)]
+pub(crate) struct SortedRow {
+    pub score: f64,
+    pub cell: u32,
+    pub row: u32,
+}
+
+impl SortedRow {
+    /// Orders rows by cell, score and row number.
+    pub fn compare(&self, other: &Self) -> std::cmp::Ordering {
+        let cells = self.cell.cmp(&other.cell);
+        let scores = || self.score.total_cmp(&other.score);
+        cells.then_with(scores).then(self.row.cmp(&other.row))
+    }
+
+    /// Whether both rows have the same cell and the same score.
+    pub fn is_beside(&self, other: &Self) -> bool {
+        self.cell == other.cell && self.score.total_cmp(&other.score).is_eq()
+    }
+}
 
 /// The distinct scores of both arms, as nodes in ascending order, cell after cell.
 pub(crate) struct Meeting {

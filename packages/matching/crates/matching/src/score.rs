@@ -6,7 +6,7 @@
 
 use equipoise_random::SplitMix64;
 
-use crate::closest::Meeting;
+use crate::closest::{Meeting, SortedRow};
 use crate::parallel::{Progress, thread_count};
 use crate::problem::to_u32;
 
@@ -46,27 +46,6 @@ pub struct ScoreProblem<'a> {
     pub replace: bool,
     /// Number of threads; 0 means one for each core. At most two are used.
     pub threads: usize,
-}
-
-/// A row in the order of the scores.
-#[derive(Clone, Copy)]
-pub(crate) struct SortedRow {
-    pub score: f64,
-    pub cell: u32,
-    pub row: u32,
-}
-
-impl SortedRow {
-    fn compare(&self, other: &Self) -> std::cmp::Ordering {
-        let cells = self.cell.cmp(&other.cell);
-        let scores = || self.score.total_cmp(&other.score);
-        cells.then_with(scores).then(self.row.cmp(&other.row))
-    }
-
-    /// Whether both rows have the same cell and the same score.
-    pub fn is_beside(&self, other: &Self) -> bool {
-        self.cell == other.cell && self.score.total_cmp(&other.score).is_eq()
-    }
 }
 
 impl ScoreProblem<'_> {
