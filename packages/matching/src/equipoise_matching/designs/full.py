@@ -45,6 +45,9 @@ def full_match(
     rows. The total distance is the sum over the pairs of the strata; it is the smallest possible
     (Rosenbaum 1991, JRSS B 53(3); Hansen and Klopfer 2006, JCGS 15(3)).
 
+    Raise `UnusableInput` for missing or infinite values, an empty arm, unknown columns or
+    options, no admissible pair, or limits that cannot hold.
+
     Parameters
     ----------
     treat
@@ -67,12 +70,6 @@ def full_match(
         With ``strata``. Weights for ATT: 1 for a treated row, and for a control the treated rows
         of its stratum divided by its controls. ATC: the reverse. ATE: the stratum's share of all
         rows divided by its share of the arm.
-
-    Raises
-    ------
-    UnusableInput
-        For missing or infinite values, an empty arm, unknown columns or options, no admissible
-        pair, or limits that cannot hold.
 
     Examples
     --------

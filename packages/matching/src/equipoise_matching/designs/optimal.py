@@ -40,6 +40,9 @@ def optimal_match(
     total distance is the smallest (Rosenbaum 1989, JASA 84(408)). The details of the design have a
     lower bound of it: the dual value of a minimum-cost flow.
 
+    Raise `UnusableInput` for missing or infinite values, an empty arm, an unknown column,
+    metric or estimand, or no admissible pair.
+
     Parameters
     ----------
     treat
@@ -69,12 +72,6 @@ def optimal_match(
     Design
         Strata of one row with its matches. Weights: 1 for rows of the matched arm, and 1 / (number
         of matches in the stratum) for their matches.
-
-    Raises
-    ------
-    UnusableInput
-        For missing or infinite values, an empty arm, an unknown column, metric or estimand, or no
-        admissible pair.
 
     Examples
     --------

@@ -49,6 +49,9 @@ def covariate_balancing_score(
     ATE, and Σ [t - (1 - t) e / (1 - e)] x = 0 for the ATT, with a constant in x. A row has the
     weight 1 / e or 1 / (1 - e) for the ATE; for the ATT, a control has e / (1 - e).
 
+    Raise `UnusableInput` if no score solves the equations, for several arms with the ATT or with
+    ``over_identified``, and for rows that cannot be used.
+
     Parameters
     ----------
     treat
@@ -65,9 +68,6 @@ def covariate_balancing_score(
         Solve the balance equations and the equations of the likelihood together, by the
         generalised method of moments, continuously updated: neither holds exactly. The details
         then have the J statistic. A small p-value of it is evidence that no logit fits both.
-
-    Raise `UnusableInput` if no score solves the equations, for several arms with the ATT or with
-    ``over_identified``, and for rows that cannot be used.
 
     Examples
     --------

@@ -49,6 +49,9 @@ def energy_balance(
     (Schwan et al. 2023, arXiv 2304.00290; the extra ``energy``). The details have a certificate: an
     upper bound of the energy distance minus its minimum.
 
+    Raise `UnusableInput` for rows that cannot be used, more than 10,000 weighted rows, and a solver
+    that is missing or does not reach the minimum.
+
     Parameters
     ----------
     treat
@@ -63,9 +66,6 @@ def energy_balance(
     improved
         For the ATE, add the energy distances between each two arms to the sum, as the paper
         recommends.
-
-    Raise `UnusableInput` for rows that cannot be used, more than 10,000 weighted rows, and a solver
-    that is missing or does not reach the minimum.
 
     Examples
     --------

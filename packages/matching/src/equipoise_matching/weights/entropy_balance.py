@@ -49,6 +49,9 @@ def entropy_balance(
     (Hainmueller 2012, Political Analysis 20(1), section 3). The sum of the weights of an arm
     is that of its base weights, and the focal arm keeps its base weights.
 
+    Raise `UnusableInput` if no weights have the moments of the target, with the column, and for
+    rows or options that cannot be used.
+
     Parameters
     ----------
     treat
@@ -63,9 +66,6 @@ def entropy_balance(
         1 balances means, 2 also variances, 3 also skewness. For interactions, give them as columns.
     base_weights
         Shape (n,), 0 or more, such as sampling weights; by default 1 for each row.
-
-    Raise `UnusableInput` if no weights have the moments of the target, with the column, and for
-    rows or options that cannot be used.
 
     Examples
     --------

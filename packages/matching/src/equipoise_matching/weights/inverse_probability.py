@@ -35,6 +35,9 @@ def inverse_probability_weights(
     e_f(x) / e_a(x) for the ATT with the focal arm f (Rosenbaum 1987, JASA 82(398); for several arms
     McCaffrey et al. 2013, Statistics in Medicine 32(19)). The ATC has the controls as focal arm.
 
+    Raise `UnusableInput` for rows that cannot be used, for a probability of 0 where the estimand
+    needs a comparison, and for an option outside its range.
+
     Parameters
     ----------
     treat
@@ -55,9 +58,6 @@ def inverse_probability_weights(
         Percentile, such as 99: larger weights are lowered to this percentile of all weights, or for
         ATT and ATC of the weights outside the focal arm (Cole and Hernán 2008, American Journal
         of Epidemiology 168(6)). By default no weight is changed.
-
-    Raise `UnusableInput` for rows that cannot be used, for a probability of 0 where the estimand
-    needs a comparison, and for an option outside its range.
 
     Examples
     --------
@@ -102,6 +102,8 @@ def overlap_weights(treat: Any, X: Any, *, scores: Any = None) -> Design:
     Scores of the logit make the means of the covariates equal in both arms. With the scores that
     this function fits to the arms 0 and 1, the error of an effect counts that they were fitted.
 
+    Raise `UnusableInput` for rows that cannot be used, and for arms without overlap.
+
     Parameters
     ----------
     treat
@@ -110,8 +112,6 @@ def overlap_weights(treat: Any, X: Any, *, scores: Any = None) -> Design:
         Shape (n, k): the covariates.
     scores
         As for `inverse_probability_weights`.
-
-    Raise `UnusableInput` for rows that cannot be used, and for arms without overlap.
 
     Examples
     --------

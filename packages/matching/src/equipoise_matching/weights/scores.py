@@ -73,6 +73,9 @@ def treatment_scores(
 ) -> TreatmentScores:
     """Fit the probability of each arm given the covariates.
 
+    Raise `UnusableInput` for rows that cannot be used, an unknown model, covariates that separate
+    the arms, an arm with fewer rows than folds, and invalid probabilities of a classifier.
+
     Parameters
     ----------
     treat
@@ -92,9 +95,6 @@ def treatment_scores(
     clip
         Smallest allowed probability. Smaller ones are raised to it, and the others of the row
         shrink to the sum 1. The result counts the rows; by default no score is changed.
-
-    Raise `UnusableInput` for rows that cannot be used, an unknown model, covariates that separate
-    the arms, an arm with fewer rows than folds, and invalid probabilities of a classifier.
 
     Examples
     --------
