@@ -58,7 +58,7 @@ class Task:
 
 TASKS = (
     Task("445 rows (lalonde)", "lalonde", 1, "ATE", 16, 10, 10, SEEDS, 50),
-    Task("890 rows (2 copies)", "lalonde", 2, "ATE", 16, 10, 10, 2, 50),
+    Task("890 rows (2 copies)", "lalonde", 2, "ATE", 16, 10, 10, SEEDS, 50),
     Task("1,780 rows (4 copies)", "lalonde", 4, "ATE", 16, 10, 10, 1, 50),
     Task("5,340 rows (12 copies)", "lalonde", 12, "ATE", 16, 10, 1, 1, 200),
     Task("16,177 rows (CPS controls)", "cps", 1, "ATT", 16, 10, 3, 1, 30),
