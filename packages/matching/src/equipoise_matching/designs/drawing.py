@@ -36,12 +36,9 @@ def overlap_plot(design: Design, score: Any) -> LayerChart | None:
     Examples
     --------
     >>> import numpy as np
-    >>> from equipoise_matching import overlap_plot
-    >>> from equipoise_matching.designs.design import Design
-    >>> from equipoise_matching.designs.units import design_units
+    >>> from equipoise_matching import optimal_match, overlap_plot
     >>> treat, age = np.arange(20) % 2, np.arange(20.0)
-    >>> design = Design("weighted", "ATE", design_units(treat, age), np.ones(20))
-    >>> overlap_plot(design, score=age / 20).to_dict()["title"]["text"]
+    >>> overlap_plot(optimal_match(treat, age), score=age / 20).to_dict()["title"]["text"]
     'Overlap of the score'
     """
     balance = design.balance(covariates={"score": np.asarray(getattr(score, "score", score))})
