@@ -4,7 +4,7 @@
 
 All sides get the same rows and bins, read beforehand. The numbers of matched rows are printed, and
 the program exits with 1 if those of `cem` differ, or if its ratio to a peer is below the bound. The
-bound of MatchIt is lower because ours measures the imbalance L1, too, in half of its time.
+bound of MatchIt is lower because ours measures the imbalance L1, too.
 """
 
 from __future__ import annotations
