@@ -1,7 +1,7 @@
 """Runs one design in a process of its own; prints its seconds, peak memory, pairs and distance.
 
-    python -m benchmarks.designs.once score ROWS ORDER
-    python -m benchmarks.designs.once quick ROWS COLUMNS
+python -m benchmarks.designs.once score ROWS ORDER
+python -m benchmarks.designs.once quick ROWS COLUMNS
 """
 
 from __future__ import annotations
