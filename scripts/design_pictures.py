@@ -33,8 +33,8 @@ def main() -> None:
     comparison = compare_designs([pairs, weights])
     IMAGE.write_bytes(png(comparison.love_plot().to_dict()))
     if shutil.which("pngquant") is not None:
-        words = ["pngquant", "--force", "--strip", "--output", str(IMAGE), str(IMAGE)]
-        subprocess.run(words, check=True)
+        command = ["pngquant", "--force", "--strip", "--output", str(IMAGE), str(IMAGE)]
+        subprocess.run(command, check=True)
     print(comparison)
     print(f"{IMAGE.relative_to(ROOT)}: {IMAGE.stat().st_size // 1000} kB")
 

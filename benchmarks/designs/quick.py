@@ -22,6 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.designs.once import score_data
+from benchmarks.designs.timing import PYMATCHIT
 from benchmarks.environments import NoEnvironment, python_with
 
 HERE = Path(__file__).resolve().parent
@@ -36,7 +37,6 @@ AGREEMENT = 1e-4
 """Relative difference of the mean distances that equal distances may make."""
 START_SECONDS = 60.0
 """Time for a peer to start; pymatchit imports its charts, which takes many seconds."""
-PYMATCHIT = "pymatchit-causal==0.6.1"
 PYMATCHIT_PROGRAM = """
 import sys, time, warnings
 import numpy as np, pandas as pd

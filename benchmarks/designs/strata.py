@@ -4,36 +4,34 @@
 
 All sides get the same rows and bins, read beforehand. The numbers of matched rows are printed, and
 the program exits with 1 if those of `cem` differ, or if its ratio to a peer is below the bound. The
-bound of MatchIt is lower because ours measures the imbalance L1, too, in half of its time.
+bound of MatchIt is lower because ours measures the imbalance L1, too.
 """
 
 from __future__ import annotations
 
 import json
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.designs.timing import PYMATCHIT, timed_design
 from benchmarks.environments import NoEnvironment, python_with
 from equipoise_matching import cardinality_match, cem
+from equipoise_matching.designs.design import Design
 
 HERE = Path(__file__).resolve().parent
-PEER_IN_PYTHON = "pymatchit-causal==0.6.1"
 ROWS, COLUMNS, BINS = 1_000_000, 6, 8
 CARDINALITY_ROWS, CARDINALITY_COLUMNS, TOLERANCE = 5_000, 8, 0.05
 ROUNDS = 3
 TIME_LIMIT_S = 900.0
-BOUNDS = {"MatchIt": 5.0, PEER_IN_PYTHON: 10.0}
+BOUNDS = {"MatchIt": 5.0, PYMATCHIT: 10.0}
 """Smallest ratio of a peer's CPU seconds to those of ours."""
 
 Floats = NDArray[np.float64]
@@ -56,16 +54,11 @@ def sample(rows: int, columns: int) -> tuple[Floats, Floats]:
     return (generator.random(rows) < chance).astype(np.float64), matrix
 
 
-def timed(call: Callable[[], Any], rounds: int) -> Timing:
-    """Return the median seconds of a call of ours after one round that is not counted."""
-    seconds, cpu_seconds = [], []
-    for _ in range(rounds + 1):
-        started, cpu_started = time.perf_counter(), time.process_time()
-        design = call()
-        seconds.append(time.perf_counter() - started)
-        cpu_seconds.append(time.process_time() - cpu_started)
-    rows = int((design.weights > 0).sum())
-    return Timing(statistics.median(seconds[1:]), statistics.median(cpu_seconds[1:]), rows)
+def timing_of_ours(make: Callable[[], Design]) -> tuple[Timing, Design]:
+    """Return the timing of a call of ours, and its design."""
+    timed = timed_design(make, ROUNDS)
+    rows = int((timed.design.weights > 0).sum())
+    return Timing(timed.seconds, timed.cpu_seconds, rows), timed.design
 
 
 def timing_of(output: str) -> Timing:
@@ -105,7 +98,7 @@ def in_pymatchit(treat: Floats, matrix: Floats, method: str, options: str) -> Ti
     """Return the timing of pymatchit in an environment of its own."""
     with tempfile.NamedTemporaryFile(suffix=".npy") as file:
         np.save(file.name, np.column_stack([treat, matrix]))
-        python = str(python_with(PEER_IN_PYTHON))
+        python = str(python_with(PYMATCHIT))
         command = [python, "-c", PROGRAM, file.name, method, options]
         done = subprocess.run(
             command, stdout=subprocess.PIPE, text=True, check=True, timeout=TIME_LIMIT_S
@@ -139,14 +132,14 @@ def coarsened() -> bool:
     """Compare `cem` with its peers; return whether rows and ratios are as they must be."""
     treat, matrix = sample(ROWS, COLUMNS)
     print(f"cem: {ROWS:,} rows, {COLUMNS} normal covariates, {BINS} bins each; ratios to ours")
-    ours = timed(lambda: cem(treat, matrix, cutpoints=BINS), ROUNDS)
+    ours, _ = timing_of_ours(lambda: cem(treat, matrix, cutpoints=BINS))
     show("ours", ours, ours)
     options = json.dumps(
         # Otherwise pymatchit fits a propensity score, which cem does not use.
         {"distance": "mahalanobis", "cutpoints": {f"x{index}": BINS for index in range(COLUMNS)}}
     )
     peers: dict[str, Callable[[], Timing]] = {
-        PEER_IN_PYTHON: lambda: in_pymatchit(treat, matrix, "cem", options)
+        PYMATCHIT: lambda: in_pymatchit(treat, matrix, "cem", options)
     }
     if shutil.which("Rscript") is None:
         print("  MatchIt: Rscript is not installed: apt-get install r-cran-matchit")
@@ -170,16 +163,13 @@ def cardinality() -> None:
     spreads = matrix[treat == 1].std(axis=0, ddof=1)
     pooled = np.sqrt((spreads**2 + matrix[treat == 0].var(axis=0, ddof=1)) / 2)
     tolerances = TOLERANCE * spreads / pooled
-    ours = timed(lambda: cardinality_match(treat, matrix, tolerances=tolerances), ROUNDS)
+    ours, design = timing_of_ours(lambda: cardinality_match(treat, matrix, tolerances=tolerances))
     show("ours", ours, ours)
-    design = cardinality_match(treat, matrix, tolerances=tolerances)
     print(f"  proof: {design.details['Proof']}")
     options = json.dumps({"distance": "mahalanobis", "std_tols": TOLERANCE, "ratio": 1})
-    timing = peer_timing(
-        lambda: in_pymatchit(treat, matrix, "cardinality", options), PEER_IN_PYTHON
-    )
+    timing = peer_timing(lambda: in_pymatchit(treat, matrix, "cardinality", options), PYMATCHIT)
     if timing is not None:
-        show(PEER_IN_PYTHON, timing, ours)
+        show(PYMATCHIT, timing, ours)
 
 
 def main() -> int:

@@ -12,17 +12,17 @@ long as ours, or if weights differ by more than the tolerance of the peer.
 from __future__ import annotations
 
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.designs.timing import timed_design
 from benchmarks.environments import NoEnvironment, python_with
 from equipoise_matching.weights.entropy_balance import entropy_balance
 
@@ -31,6 +31,7 @@ Floats = NDArray[np.float64]
 HERE = Path(__file__).resolve().parent
 SIZES = (10_000, 100_000, 1_000_000)
 COLUMNS = 10
+ROUNDS = 5
 TIME_LIMIT_S = 300.0
 """Seconds that a peer may take, with its start."""
 R_PEER = "survey::calibrate (R)"
@@ -100,28 +101,15 @@ def confounded(rows: int) -> tuple[NDArray[np.int64], Floats]:
 
 
 @dataclass(frozen=True, slots=True)
-class Timed:
-    """Seconds of a call on the clock and of the processor, and the weights of the controls."""
+class PeerAnswer:
+    """Seconds of a peer on the clock and of the processor, and its weights of the controls."""
 
     seconds: float
     processor: float
     weights: Floats
 
 
-def timed_ours(treat: NDArray[np.int64], matrix: Floats, rounds: int) -> Timed:
-    """Return the medians of several calls."""
-    seconds, processor = [], []
-    for _ in range(rounds):
-        started, used = time.perf_counter(), time.process_time()
-        design = entropy_balance(treat, matrix)
-        seconds.append(time.perf_counter() - started)
-        processor.append(time.process_time() - used)
-    return Timed(
-        statistics.median(seconds), statistics.median(processor), design.weights[treat == 0]
-    )
-
-
-def timed_peer(command: list[str], folder: Path) -> Timed | str:
+def timed_peer(command: list[str], folder: Path) -> PeerAnswer | str:
     """Return the time and the weights of a peer, or the reason why there are none."""
     (folder / "weights.npy").unlink(missing_ok=True)
     try:
@@ -137,7 +125,7 @@ def timed_peer(command: list[str], folder: Path) -> Timed | str:
     else:
         weights = np.fromfile(folder / "weights.bin")
     clock, processor = (float(word) for word in process.stdout.split()[-2:])
-    return Timed(clock, processor, weights)
+    return PeerAnswer(clock, processor, weights)
 
 
 def commands(folder: Path) -> dict[str, list[str] | str]:
@@ -172,9 +160,9 @@ def main() -> int:
             np.save(folder / "treat.npy", treat)
             np.save(folder / "matrix.npy", matrix)
             np.concatenate([treat, matrix.ravel(order="F")]).tofile(folder / "data.bin")
-            ours = timed_ours(treat, matrix, 5)
-            shares = ours.weights / ours.weights.sum()
-            print(f"{rows:9,} {'entropy_balance':24} {ours.seconds:9.3f} {ours.processor:9.3f}")
+            ours = timed_design(partial(entropy_balance, treat, matrix), ROUNDS)
+            shares = ours.design.weights[treat == 0] / ours.design.weights[treat == 0].sum()
+            print(f"{rows:9,} {'entropy_balance':24} {ours.seconds:9.3f} {ours.cpu_seconds:9.3f}")
             for peer, command in peers.items():
                 if isinstance(command, str) or peer in too_slow:
                     reason = command if isinstance(command, str) else "not run: too slow before"
@@ -187,7 +175,7 @@ def main() -> int:
                     continue
                 gaps = np.abs(theirs.weights / theirs.weights.sum() - shares)
                 difference = float(gaps.max() / shares.max())
-                ratio = theirs.processor / ours.processor
+                ratio = theirs.processor / ours.cpu_seconds
                 print(
                     f"{rows:9,} {peer:24} {theirs.seconds:9.3f} {theirs.processor:9.3f} "
                     f"{ratio:7.1f}  {difference:.1g}"

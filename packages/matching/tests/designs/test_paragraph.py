@@ -62,6 +62,18 @@ def test_the_paragraph_says_whether_differences_remain() -> None:
     assert "No difference exceeds 0.1." in even
 
 
+def test_unknown_differences_are_not_called_small() -> None:
+    # One treated row has no standard deviation, which would divide the difference.
+    X = {"age": [31.0, 24.0, 31.0, 52.0], "sex": [1.0, 0.0, 1.0, 1.0]}
+    text = weighted([1, 0, 0, 0], X).methods_paragraph().text
+    assert "1 of 2 differences are unknown." in text
+    assert "No difference exceeds" not in text
+    only_age = weighted([1, 0, 0, 0], {"age": X["age"]}).methods_paragraph().text
+    assert "1 of 1 differences are unknown." in only_age
+    assert "nan" not in only_age
+    assert "exceeds" not in only_age
+
+
 def test_the_error_of_an_effect_is_named() -> None:
     class Effect:
         """An effect by its sentence."""

@@ -142,16 +142,11 @@ def compare_designs(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from equipoise_matching import compare_designs
-    >>> from equipoise_matching.designs.design import Design
-    >>> from equipoise_matching.designs.units import design_units
-    >>> units = design_units([1, 1, 0, 0, 0], {"age": [25, 31, 24, 31, 52]})
-    >>> first = Design("all", "ATT", units, np.array([1.0, 1, 1, 1, 1]))
-    >>> second = Design("pairs", "ATT", units, np.array([1.0, 1, 1, 1, 0]))
-    >>> comparison = compare_designs([first, second])
+    >>> from equipoise_matching import compare_designs, full_match, optimal_match
+    >>> treat, X = [1, 1, 0, 0, 0], {"age": [25, 31, 24, 31, 52]}
+    >>> comparison = compare_designs([full_match(treat, X), optimal_match(treat, X)])
     >>> [(row["design"], round(row["largest_difference"], 2)) for row in comparison.rows()]
-    [('pairs', 0.12), ('all', 1.81)]
+    [('optimal_match', 0.12), ('full_match', 1.12)]
 
     Parameters
     ----------
@@ -178,18 +173,11 @@ def compare_designs(
         has_two_arms = len(next(iter(named.values())).units.arms) == 2
         standardize = defaults.pop() if len(defaults) == 1 and has_two_arms else "pooled"
     options = BalanceOptions(standardize, binary)
-    compared = [
-        ComparedDesign(
-            name,
-            balance_of_designs([design], covariates=[covariates], options=options),
-            tuple(
-                int((design.weights[design.units.arm == arm] > 0.0).sum())
-                for arm in range(len(design.units.arms))
-            ),
-            design.effective_sizes,
-        )
-        for name, design in named.items()
-    ]
+    compared = []
+    for name, design in named.items():
+        balance = balance_of_designs([design], covariates=[covariates], options=options)
+        kept = tuple(size.kept for size in balance.sizes)
+        compared.append(ComparedDesign(name, balance, kept, design.effective_sizes))
     compared.sort(key=_badness)
     return DesignComparison(tuple(compared), next(iter(named.values())).units.arm_names)
 
@@ -202,12 +190,8 @@ def love_plot(designs: Designs, *, covariates: Any = None) -> LayerChart:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from equipoise_matching import love_plot
-    >>> from equipoise_matching.designs.design import Design
-    >>> from equipoise_matching.designs.units import design_units
-    >>> units = design_units([1, 1, 0, 0, 0], {"age": [25, 31, 24, 31, 52]})
-    >>> pairs = Design("pairs", "ATT", units, np.array([1.0, 1, 1, 1, 0]))
+    >>> from equipoise_matching import love_plot, optimal_match
+    >>> pairs = optimal_match([1, 1, 0, 0, 0], {"age": [25, 31, 24, 31, 52]})
     >>> love_plot([pairs]).to_dict()["title"]["text"]
     'Balance of the covariates'
     """
@@ -226,22 +210,17 @@ def balance_of_imputations(
     """Return the balance of the designs of several imputed data sets, one design for each.
 
     The summary has the mean and the largest difference of a covariate over the data sets, and
-    ``to_frame`` every difference. The options are those of ``Design.balance``; ``covariates`` has
+    ``to_frame`` every difference. Densities, histograms and shares are those of the first data
+    set. The options are those of ``Design.balance``; ``covariates`` has
     a table for each design. Raise `UnusableInput` for fewer than two designs, and as
     ``Design.balance`` does.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from equipoise_matching import balance_of_imputations
-    >>> from equipoise_matching.designs.design import Design
-    >>> from equipoise_matching.designs.units import design_units
-    >>> designs = [
-    ...     Design("all", "ATT", design_units([1, 1, 0, 0], {"age": [25, 31, 24, age]}), np.ones(4))
-    ...     for age in (30, 34)
-    ... ]
+    >>> from equipoise_matching import balance_of_imputations, optimal_match
+    >>> designs = [optimal_match([1, 1, 0, 0], {"age": [25, 31, 24, age]}) for age in (30, 35)]
     >>> balance_of_imputations(designs).overall().worst
-    'age, imputation 1'
+    'age, imputation 2'
     """
     checked = [_require_design(design, f"designs[{i}]") for i, design in enumerate(designs)]
     if len(checked) < 2:

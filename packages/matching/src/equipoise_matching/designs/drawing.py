@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equipoise_matching.matching.units import Floats, Truths
+from equipoise_matching.designs.covariate_balance import BalanceOptions, expanded_columns
+from equipoise_matching.matching.units import Floats
 from equipoise_matching.shared.errors import UnusableInput
 from equipoise_matching.shared.pictures import require_figures
 
@@ -35,12 +36,9 @@ def overlap_plot(design: Design, score: Any) -> LayerChart | None:
     Examples
     --------
     >>> import numpy as np
-    >>> from equipoise_matching import overlap_plot
-    >>> from equipoise_matching.designs.design import Design
-    >>> from equipoise_matching.designs.units import design_units
+    >>> from equipoise_matching import optimal_match, overlap_plot
     >>> treat, age = np.arange(20) % 2, np.arange(20.0)
-    >>> design = Design("weighted", "ATE", design_units(treat, age), np.ones(20))
-    >>> overlap_plot(design, score=age / 20).to_dict()["title"]["text"]
+    >>> overlap_plot(optimal_match(treat, age), score=age / 20).to_dict()["title"]["text"]
     'Overlap of the score'
     """
     balance = design.balance(covariates={"score": np.asarray(getattr(score, "score", score))})
@@ -58,7 +56,7 @@ def overlap_plot(design: Design, score: Any) -> LayerChart | None:
         f"{min(getattr(variable, when).overlap for variable in balance.variables):.2f} {when}"
         for when in ("before", "after")
     )
-    return _density_chart(
+    return density_chart(
         columns,
         0,
         title="Overlap of the score",
@@ -91,9 +89,21 @@ def love_chart(balances: Mapping[str, DesignBalance]) -> LayerChart:
     )
 
 
-def density_chart(columns: WeightedColumns, index: int) -> LayerChart | None:
+def density_chart(
+    columns: WeightedColumns, index: int, *, title: str = "", notes: Sequence[str] = ()
+) -> LayerChart | None:
     """Draw the densities of a covariate in each arm; ``None`` if an arm has too few rows."""
-    return _density_chart(columns, index)
+    require_figures()
+    from equipoise_matching.charts.balance import group_density
+
+    return group_density(
+        columns.names[index],
+        _arms(columns, index, "before"),
+        _arms(columns, index, "after"),
+        names=[name.lower() for name in reversed(columns.arm_names)],
+        title=title,
+        notes=notes,
+    )
 
 
 def histogram_chart(columns: WeightedColumns, index: int) -> LayerChart:
@@ -114,35 +124,15 @@ def shares_chart(columns: WeightedColumns) -> LayerChart | None:
 
     _require_two_arms(columns, "a chart of shares")
     rows = []
-    for index, name in enumerate(columns.names):
-        column = columns.matrix[:, index]
-        low, high = float(column.min()), float(column.max())
-        has_high = column == high
-        if low == high or not (has_high | (column == low)).all():
-            continue
-        label = name if (low, high) == (0.0, 1.0) else f"{name} = {high:.6g}"
-        before, after = (
-            _shares(has_high, columns, weights)
-            for weights in (np.ones(len(column)), columns.weights)
-        )
-        rows.append(Share(label, before, after))
+    options = BalanceOptions()
+    for label, column, is_binary in expanded_columns(columns.names, columns.matrix, options):
+        if is_binary:
+            before, after = (
+                _shares(column, columns, weights)
+                for weights in (np.ones(len(column)), columns.weights)
+            )
+            rows.append(Share(label, before, after))
     return shares(rows) if rows else None
-
-
-def _density_chart(
-    columns: WeightedColumns, index: int, *, title: str = "", notes: list[str] | None = None
-) -> LayerChart | None:
-    require_figures()
-    from equipoise_matching.charts.balance import group_density
-
-    return group_density(
-        columns.names[index],
-        _arms(columns, index, "before"),
-        _arms(columns, index, "after"),
-        names=[name.lower() for name in reversed(columns.arm_names)],
-        title=title,
-        notes=notes or [],
-    )
 
 
 def _arms(columns: WeightedColumns, index: int, when: str) -> list[WeightedValues]:
@@ -168,8 +158,8 @@ def _largest(balances: tuple[VariableBalance, ...], when: str) -> float:
     return max(known, key=abs, default=math.nan)
 
 
-def _shares(column: Truths, columns: WeightedColumns, weights: Floats) -> tuple[float, float]:
-    """Return the percentage of true values among the controls and among the treated."""
+def _shares(column: Floats, columns: WeightedColumns, weights: Floats) -> tuple[float, float]:
+    """Return the mean of a binary column among the controls and the treated, in percent."""
     control, treated = (
         100.0 * float(np.average(column[columns.arm == arm], weights=weights[columns.arm == arm]))
         for arm in (0, 1)

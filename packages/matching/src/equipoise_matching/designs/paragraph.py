@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from equipoise_matching.designs.balance import LARGE_DIFFERENCE, DesignBalance
 from equipoise_matching.designs.covariate_balance import focal_arm
 from equipoise_matching.shared import html
 from equipoise_matching.shared.errors import UnusableInput
 from equipoise_matching.shared.numbers import joined
 
 if TYPE_CHECKING:
-    from equipoise_matching.designs.balance import DesignBalance
     from equipoise_matching.designs.design import Design
 
 MAX_NAMED_COVARIATES = 15
@@ -282,6 +282,10 @@ def _balance_sentences(balance: DesignBalance) -> Iterator[str]:
         f"{DENOMINATOR_TEXTS[balance.standardize]}{raw}, and by Kolmogorov-Smirnov statistics "
         "(Austin 2009)."
     )
+    if after.unknown:
+        yield f"{after.unknown} of {len(balance.variables)} differences are unknown."
+    if after.unknown == len(balance.variables):
+        return
     yield (
         f"The largest difference fell from {before.largest_difference:.2f} ({before.worst}) to "
         f"{after.largest_difference:.2f} ({after.worst}), the mean difference from "
@@ -293,6 +297,6 @@ def _balance_sentences(balance: DesignBalance) -> Iterator[str]:
     )
     unbalanced = balance.unbalanced()
     if unbalanced:
-        yield f"Differences above 0.1 remain in {joined(unbalanced)}."
+        yield f"Differences above {LARGE_DIFFERENCE} remain in {joined(unbalanced)}."
     else:
-        yield "No difference exceeds 0.1."
+        yield f"No {'known ' if after.unknown else ''}difference exceeds {LARGE_DIFFERENCE}."
